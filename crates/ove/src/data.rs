@@ -1,0 +1,187 @@
+//! Sparse rows and their classes.
+//!
+//! [`Rows`] is a borrowed view in compressed sparse row form: what the solvers and the model read, whoever owns the
+//! numbers. [`Dataset`] owns them, together with the names that the file gave to classes and features.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+
+/// Stands in for the class of a row that has none, or one that the model never saw.
+pub const NO_CLASS: u32 = u32::MAX;
+
+/// Many sparse rows, borrowed. Row `n` holds the entries `offsets[n]..offsets[n + 1]`.
+#[derive(Debug, Clone, Copy)]
+pub struct Rows<'a> {
+    features: usize,
+    offsets: &'a [usize],
+    indices: &'a [u32],
+    values: &'a [f32],
+}
+
+/// One sparse row: feature `indices[i]` has the value `values[i]`; indices rise.
+#[derive(Debug, Clone, Copy)]
+pub struct Row<'a> {
+    /// Features, rising.
+    pub indices: &'a [u32],
+    /// Their values.
+    pub values: &'a [f32],
+}
+
+impl<'a> Rows<'a> {
+    /// A view of borrowed numbers, after a check that they form rows: offsets that start at 0 and never fall,
+    /// features that rise within a row and stay below `features`, finite values.
+    pub fn new(features: usize, offsets: &'a [usize], indices: &'a [u32], values: &'a [f32]) -> Result<Self> {
+        let mismatch = |found: String, allowed: &str| Err(Error::Mismatch { found, allowed: allowed.into() });
+        if offsets.first() != Some(&0) || offsets.last() != Some(&indices.len()) {
+            return mismatch("row offsets of another length".into(), "they run from 0 to the number of entries");
+        }
+        if indices.len() != values.len() {
+            return mismatch(
+                format!("{} features with {} values", indices.len(), values.len()),
+                "each feature has one value",
+            );
+        }
+        for (n, pair) in offsets.windows(2).enumerate() {
+            if pair[0] > pair[1] {
+                return mismatch(format!("row {n} ends before it starts"), "row offsets never fall");
+            }
+            let row = &indices[pair[0]..pair[1]];
+            if let Some(w) = row.windows(2).find(|w| w[0] >= w[1]) {
+                return mismatch(format!("row {n}: feature {} after {}", w[1], w[0]), "features rise within a row");
+            }
+            if let Some(&last) = row.last().filter(|&&last| last as usize >= features) {
+                return mismatch(format!("row {n}: feature {last}"), &format!("there are {features} features"));
+            }
+        }
+        if let Some(at) = values.iter().position(|v| !v.is_finite()) {
+            let n = offsets.partition_point(|&o| o <= at) - 1;
+            return mismatch(format!("row {n}: the value {}", values[at]), "values are finite");
+        }
+        Ok(Rows { features, offsets, indices, values })
+    }
+
+    /// How many rows.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many features a row may have: every index is smaller.
+    pub fn features(&self) -> usize {
+        self.features
+    }
+
+    /// How many entries all rows hold together.
+    pub fn entries(&self) -> usize {
+        self.indices.len()
+    }
+
+    /// Row `n`.
+    #[inline]
+    pub fn row(&self, n: usize) -> Row<'a> {
+        let range = self.offsets[n]..self.offsets[n + 1];
+        Row { indices: &self.indices[range.clone()], values: &self.values[range] }
+    }
+
+    /// The rows of a range, in order.
+    pub fn iter(&self, range: Range<usize>) -> impl Iterator<Item = Row<'a>> + use<'a> {
+        let rows = *self;
+        range.map(move |n| rows.row(n))
+    }
+}
+
+/// Rows with their classes and names, as read from a file or made by a program.
+#[derive(Debug, Clone, Default)]
+pub struct Dataset {
+    features: usize,
+    offsets: Vec<usize>,
+    indices: Vec<u32>,
+    values: Vec<f32>,
+    /// The class of each row, an index into `classes`, or [`NO_CLASS`].
+    pub labels: Vec<u32>,
+    /// The name of each class.
+    pub classes: Vec<String>,
+    /// The name of each feature, where the file gives names; empty otherwise.
+    pub feature_names: Vec<String>,
+}
+
+impl Dataset {
+    /// No rows yet, `features` features and these classes.
+    pub fn new(features: usize, classes: Vec<String>) -> Self {
+        Dataset { features, offsets: vec![0], classes, ..Dataset::default() }
+    }
+
+    /// Adds an entry to the row that is being built. Features come in rising order.
+    #[inline]
+    pub fn push_entry(&mut self, feature: u32, value: f32) {
+        self.indices.push(feature);
+        self.values.push(value);
+    }
+
+    /// Ends the row that is being built.
+    pub fn end_row(&mut self, label: u32) {
+        let start = *self.offsets.last().expect("offsets start with 0");
+        debug_assert!(self.indices[start..].windows(2).all(|w| w[0] < w[1]), "features rise within a row");
+        if let Some(&last) = self.indices[start..].last() {
+            self.features = self.features.max(last as usize + 1);
+        }
+        self.offsets.push(self.indices.len());
+        self.labels.push(label);
+    }
+
+    /// The feature that was added last to the row being built.
+    pub fn last_feature(&self) -> Option<u32> {
+        let start = *self.offsets.last().expect("offsets start with 0");
+        self.indices[start..].last().copied()
+    }
+
+    /// How many features a row may have.
+    pub fn features(&self) -> usize {
+        self.features
+    }
+
+    /// How many rows.
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty()
+    }
+
+    /// The rows, for the solvers and the model.
+    pub fn rows(&self) -> Rows<'_> {
+        Rows { features: self.features, offsets: &self.offsets, indices: &self.indices, values: &self.values }
+    }
+
+    /// Renames the classes to those of a model: labels become indices into `classes`, and a class that is not
+    /// among them becomes [`NO_CLASS`].
+    pub fn use_classes(&mut self, classes: &[String]) {
+        let index: HashMap<&str, u32> = classes.iter().zip(0..).map(|(name, k)| (name.as_str(), k)).collect();
+        let new: Vec<u32> = self.classes.iter().map(|c| index.get(c.as_str()).copied().unwrap_or(NO_CLASS)).collect();
+        for label in &mut self.labels {
+            if *label != NO_CLASS {
+                *label = new[*label as usize];
+            }
+        }
+        self.classes = classes.to_vec();
+    }
+
+    /// Drops the classes that no row has, keeping the order of the others.
+    pub fn drop_unused_classes(&mut self) {
+        let mut used = vec![false; self.classes.len()];
+        for &label in self.labels.iter().filter(|&&l| l != NO_CLASS) {
+            used[label as usize] = true;
+        }
+        let kept: Vec<String> =
+            self.classes.iter().zip(&used).filter(|(_, used)| **used).map(|(name, _)| name.clone()).collect();
+        self.use_classes(&kept);
+    }
+}

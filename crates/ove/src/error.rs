@@ -1,0 +1,101 @@
+//! One error for the whole library. Each says where, what was found and what is allowed.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The result of everything in this crate that can fail.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why something failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A data file holds something that its format does not allow.
+    #[error("{place}: {found}, but {allowed}")]
+    Input {
+        /// Where in which file.
+        place: Place,
+        /// What stands there.
+        found: String,
+        /// What may stand there.
+        allowed: String,
+    },
+    /// The operating system refused a file.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A setting lies outside its range.
+    #[error("{name} is {found}, but {allowed}")]
+    Option {
+        /// The setting, named as on the command line.
+        name: &'static str,
+        /// Its value.
+        found: String,
+        /// The values it may have.
+        allowed: String,
+    },
+    /// Two things that must fit together do not: rows and labels, model and data.
+    #[error("{found}, but {allowed}")]
+    Mismatch {
+        /// What was given.
+        found: String,
+        /// What it has to match.
+        allowed: String,
+    },
+    /// A model file cannot be used.
+    #[error("{}: not a usable model: {reason}", path.display())]
+    ModelFile {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The weights stopped being finite numbers.
+    #[error(
+        "training diverged in epoch {epoch} at learning rate {learning_rate}; try {}",
+        learning_rate / 10.0
+    )]
+    Diverged {
+        /// The epoch, from 1.
+        epoch: usize,
+        /// The rate that was in use.
+        learning_rate: f64,
+    },
+}
+
+impl Error {
+    /// An [`Error::File`] for `path`.
+    pub fn file(path: &Path, source: io::Error) -> Self {
+        Error::File { path: path.to_owned(), source }
+    }
+}
+
+/// A place in a file: `path:line:column`. Lines and columns count from 1; 0 means that the place has none
+/// (a binary file, a line as a whole). Columns count bytes, as editors and compilers do for ASCII.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub path: PathBuf,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, from 1.
+    pub column: usize,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        if self.line > 0 {
+            write!(f, ":{}", self.line)?;
+        }
+        if self.column > 0 {
+            write!(f, ":{}", self.column)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,105 @@
+//! The model file: safetensors, so that NumPy and Torch can read the weights too.
+//!
+//! Tensors `weights` (features × classes) and `bias` (classes), 32-bit floats; the metadata entry `ove` holds the
+//! [`Card`](crate::model::Card) as JSON, and `version` the version of this layout. A file is written beside its final place, synced and
+//! renamed: there is the old model or the new one, never a part of one.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+
+use crate::error::{Error, Result};
+use crate::model::{Card, Linear, Model};
+
+const VERSION: &str = "1";
+
+impl Model {
+    /// Writes the model.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let (features, classes) = (self.linear.features(), self.linear.classes());
+        let broken = |reason: String| Error::ModelFile { path: path.to_owned(), reason };
+        let view = |shape: Vec<usize>, numbers| {
+            TensorView::new(Dtype::F32, shape, bytemuck::cast_slice(numbers)).map_err(|e| broken(e.to_string()))
+        };
+        let tensors = [
+            ("weights", view(vec![features, classes], self.linear.weights())?),
+            ("bias", view(vec![classes], self.linear.bias())?),
+        ];
+        let card = serde_json::to_string(&self.card).map_err(|e| broken(e.to_string()))?;
+        let metadata = HashMap::from([("ove".to_owned(), card), ("version".to_owned(), VERSION.to_owned())]);
+
+        write_beside(path, |beside| {
+            safetensors::serialize_to_file(tensors, Some(metadata), beside).map_err(|error| match error {
+                safetensors::SafeTensorError::IoError(source) => Error::file(path, source),
+                other => broken(other.to_string()),
+            })
+        })
+    }
+
+    /// Reads a model.
+    pub fn load(path: &Path) -> Result<Model> {
+        let bytes = fs::read(path).map_err(|e| Error::file(path, e))?;
+        parse(&bytes).map_err(|reason| Error::ModelFile { path: path.to_owned(), reason })
+    }
+}
+
+/// Has `write` fill a file beside `path`, then puts it in the place of `path`. On failure nothing is left behind.
+pub fn write_beside(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    let beside = path.with_file_name(name);
+    let finish = || -> Result<()> {
+        write(&beside)?;
+        let sync = |path: &PathBuf| File::open(path)?.sync_all();
+        sync(&beside).and_then(|()| fs::rename(&beside, path)).map_err(|e| Error::file(path, e))?;
+        // The rename itself lasts once the folder is synced; not every system can open a folder.
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if let Ok(folder) = File::open(folder) {
+            folder.sync_all().map_err(|e| Error::file(path, e))?;
+        }
+        Ok(())
+    };
+    finish().inspect_err(|_| {
+        let _ = fs::remove_file(&beside);
+    })
+}
+
+fn parse(bytes: &[u8]) -> std::result::Result<Model, String> {
+    let (_, header) = SafeTensors::read_metadata(bytes).map_err(|e| e.to_string())?;
+    let metadata = header.metadata().as_ref().ok_or("no metadata, so not written by ove")?;
+    match metadata.get("version").map(String::as_str) {
+        Some(VERSION) => {}
+        Some(other) => return Err(format!("layout version {other}, but this program reads version {VERSION}")),
+        None => return Err("no layout version, so not written by ove".into()),
+    }
+    let card = metadata.get("ove").ok_or("no entry `ove` in the metadata")?;
+    let card: Card = serde_json::from_str(card).map_err(|e| format!("metadata `ove`: {e}"))?;
+
+    let file = SafeTensors::deserialize(bytes).map_err(|e| e.to_string())?;
+    let classes = card.classes.len();
+    if classes == 0 || card.counts.len() != classes {
+        return Err(format!("{classes} classes with {} counts", card.counts.len()));
+    }
+    let weights = file.tensor("weights").map_err(|e| e.to_string())?;
+    let bias = file.tensor("bias").map_err(|e| e.to_string())?;
+    let [features, columns] = *weights.shape() else { return Err("weights that are not a matrix".into()) };
+    if columns != classes || bias.shape() != [classes] {
+        return Err(format!("weights {:?} and bias {:?} for {classes} classes", weights.shape(), bias.shape()));
+    }
+    if ![0, features].contains(&card.feature_names.len()) {
+        return Err(format!("{} feature names for {features} features", card.feature_names.len()));
+    }
+    let mut table = Vec::with_capacity((features + 1) * classes);
+    for tensor in [weights, bias] {
+        if tensor.dtype() != Dtype::F32 {
+            return Err(format!("weights of type {:?}, but they are 32-bit floats", tensor.dtype()));
+        }
+        table.extend(tensor.data().as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)));
+    }
+    if let Some(at) = table.iter().position(|w| !w.is_finite()) {
+        return Err(format!("the weight {} at {at}, but weights are finite", table[at]));
+    }
+    Ok(Model { linear: Linear::new(classes, table), card })
+}

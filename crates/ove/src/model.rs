@@ -1,0 +1,123 @@
+//! A trained linear softmax model: scores f_k = w_k·x + b_k, and probabilities by the exact softmax over all classes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::Row;
+use crate::math::{log_sum_exp, vectorised};
+use crate::options::Options;
+
+/// Weights and biases, feature-major: the K weights of a feature lie side by side, because a row needs all classes of few
+/// features. One row more holds the biases.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Linear {
+    classes: usize,
+    table: Vec<f32>,
+}
+
+impl Linear {
+    /// From a table of (features + 1) × classes numbers, the biases last.
+    pub fn new(classes: usize, table: Vec<f32>) -> Self {
+        assert!(classes > 0 && !table.is_empty() && table.len().is_multiple_of(classes), "a table of whole rows");
+        Linear { classes, table }
+    }
+
+    /// K.
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
+    /// D, without the bias.
+    pub fn features(&self) -> usize {
+        self.table.len() / self.classes - 1
+    }
+
+    /// The weights of all features, D × K.
+    pub fn weights(&self) -> &[f32] {
+        &self.table[..self.table.len() - self.classes]
+    }
+
+    /// The biases, K.
+    pub fn bias(&self) -> &[f32] {
+        &self.table[self.table.len() - self.classes..]
+    }
+
+    /// Weights and biases, (D + 1) × K.
+    pub fn table(&self) -> &[f32] {
+        &self.table
+    }
+
+    /// The scores of all classes for a row. Features that the model does not know count as absent.
+    pub fn scores(&self, row: Row<'_>, scores: &mut [f32]) {
+        vectorised(|| {
+            scores.copy_from_slice(self.bias());
+            let weights = self.weights();
+            for (&feature, &value) in row.indices.iter().zip(row.values) {
+                let start = feature as usize * self.classes;
+                if let Some(weights) = weights.get(start..start + self.classes) {
+                    for (score, weight) in scores.iter_mut().zip(weights) {
+                        *score += value * weight;
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// The probabilities of scores: the exact softmax over all classes, eq. 1.
+pub fn probabilities(scores: &[f32]) -> Vec<f64> {
+    let total = log_sum_exp(scores.iter().map(|&f| f64::from(f)));
+    scores.iter().map(|&f| (f64::from(f) - total).exp()).collect()
+}
+
+/// The `count` classes with the largest scores, best first, with their probabilities. Equal scores stand in class order.
+pub fn top(scores: &[f32], count: usize) -> Vec<(u32, f64)> {
+    let total = log_sum_exp(scores.iter().map(|&f| f64::from(f)));
+    let mut order: Vec<u32> = (0..scores.len() as u32).collect();
+    let better = |&a: &u32, &b: &u32| scores[b as usize].total_cmp(&scores[a as usize]).then(a.cmp(&b));
+    let count = count.min(scores.len());
+    if count < scores.len() {
+        order.select_nth_unstable_by(count, better);
+        order.truncate(count);
+    }
+    order.sort_unstable_by(better);
+    order.into_iter().map(|class| (class, (f64::from(scores[class as usize]) - total).exp())).collect()
+}
+
+/// A point of the curve that training leaves behind.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TracePoint {
+    /// Updates (rows visited) so far; for the batch solver, evaluations of the full sum.
+    pub updates: u64,
+    /// The objective summed over all rows, without the penalty: exact from the batch solver, an unbiased estimate, averaged
+    /// over the updates since the last point, from the stochastic one.
+    pub bound: f64,
+}
+
+/// A model with everything that a file keeps of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Model {
+    /// Weights and biases.
+    pub linear: Linear,
+    /// What the model knows beside its weights.
+    pub card: Card,
+}
+
+/// What a model knows beside its weights: names, and how it was trained. Nothing here depends on the clock or the machine, so
+/// that the same run gives the same file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Card {
+    /// The settings it was trained with.
+    pub options: Options,
+    /// The name of each class.
+    pub classes: Vec<String>,
+    /// How many training rows each class had.
+    pub counts: Vec<u64>,
+    /// The name of each feature; empty where the data had none.
+    pub feature_names: Vec<String>,
+    /// How many rows it was trained on.
+    pub rows: u64,
+    /// Whether training ran to its end; a run that was stopped early leaves a model too.
+    pub finished: bool,
+    /// The curve of the bound.
+    pub trace: Vec<TracePoint>,
+}

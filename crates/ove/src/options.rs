@@ -1,0 +1,125 @@
+//! Every setting of training, with its default. The command line, Python and the model file use these names and values.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::names::names;
+use crate::objective::Objective;
+use crate::sampler::SamplerKind;
+use crate::step::{Schedule, StepKind};
+
+/// How the objective is maximised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Solver {
+    /// Subsampled rows and remaining classes (section 3).
+    Stochastic,
+    /// The full sum, by L-BFGS.
+    Batch,
+}
+
+names!(Solver, "solver", { Stochastic => "stochastic", Batch => "batch" });
+
+/// How to train.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Options {
+    /// What is maximised.
+    pub objective: Objective,
+    /// How.
+    pub solver: Solver,
+    /// λ of the penalty λ/2·‖w‖² that is taken off the sum over all rows.
+    pub l2: f64,
+    /// Whether the bias is penalised like a weight.
+    pub penalty_on_bias: bool,
+    /// Merged objective: how many of the most frequent classes share one logarithm.
+    pub merge: usize,
+
+    /// Stochastic: how many remaining classes a row visits.
+    pub classes: usize,
+    /// Stochastic: how they are drawn.
+    pub sampler: SamplerKind,
+    /// Frequency sampler: the power of a class's count.
+    pub power: f64,
+    /// Stochastic: how many rows see the same weights before these move.
+    pub batch: usize,
+    /// Stochastic: how often each row is visited.
+    pub epochs: usize,
+    /// Stochastic: how a gradient moves a weight.
+    pub step: StepKind,
+    /// Stochastic: the step for one row and one visited class.
+    pub learning_rate: f64,
+    /// Stochastic: how the rate falls.
+    pub schedule: Schedule,
+    /// Stochastic: the seed of everything random.
+    pub seed: u64,
+
+    /// Batch: stop when the gradient is this small beside the first one.
+    pub tolerance: f64,
+    /// Batch: stop after so many iterations at the latest.
+    pub iterations: usize,
+
+    /// Threads, 0 for as many as there are cores. They change no bit of the result, so the model file leaves them out.
+    #[serde(skip)]
+    pub threads: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            objective: Objective::OneVsEach,
+            solver: Solver::Stochastic,
+            l2: 0.0,
+            penalty_on_bias: true,
+            merge: 10,
+            classes: 5,
+            sampler: SamplerKind::Uniform,
+            power: 0.75,
+            batch: 256,
+            epochs: 5,
+            step: StepKind::Adagrad,
+            learning_rate: 0.1,
+            schedule: Schedule::Linear,
+            seed: 0,
+            tolerance: 1e-4,
+            iterations: 1000,
+            threads: 0,
+        }
+    }
+}
+
+impl Options {
+    /// Whether every setting lies in its range.
+    pub fn check(&self) -> Result<()> {
+        let reject = |name, found: &dyn fmt::Display, allowed: &str| {
+            Err(Error::Option { name, found: found.to_string(), allowed: allowed.into() })
+        };
+        let positive = |x: f64| x.is_finite() && x > 0.0;
+        if !(self.l2.is_finite() && self.l2 >= 0.0) {
+            return reject("l2", &self.l2, "it is a number that is not negative");
+        }
+        if !(self.power.is_finite() && self.power >= 0.0) {
+            return reject("power", &self.power, "it is a number that is not negative");
+        }
+        if !positive(self.learning_rate) {
+            return reject("learning-rate", &self.learning_rate, "it is a positive number");
+        }
+        if !positive(self.tolerance) {
+            return reject("tolerance", &self.tolerance, "it is a positive number");
+        }
+        if let Schedule::Geometric(factor) = self.schedule
+            && !(positive(factor) && factor <= 1.0)
+        {
+            return reject("schedule", &factor, "the factor an epoch lies above 0 and is at most 1");
+        }
+        for (name, value) in
+            [("classes", self.classes), ("batch", self.batch), ("epochs", self.epochs), ("iterations", self.iterations)]
+        {
+            if value == 0 {
+                return reject(name, &value, "it is at least 1");
+            }
+        }
+        Ok(())
+    }
+}

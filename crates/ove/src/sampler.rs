@@ -1,0 +1,201 @@
+//! Which remaining classes a row visits, and how many classes each visited one stands for.
+//!
+//! The contract: for any function g of a class, and for any set of excluded classes (the row's own, those in C),
+//!
+//! ```text
+//! E[ Σ_{m drawn} w_m g(m) ] = Σ_{m not excluded} g(m)
+//! ```
+//!
+//! so that the sampled bound and gradient are unbiased (section 3). Nothing is rejected and drawn again: excluded classes are
+//! stepped over, so a draw costs the same however many there are.
+
+use serde::{Deserialize, Serialize};
+
+use crate::names::names;
+use crate::random::Stream;
+
+/// The samplers by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SamplerKind {
+    /// Distinct classes, each equally likely: the paper's.
+    Uniform,
+    /// Class m with probability proportional to (count of m)^power, with replacement and importance weights.
+    Frequency,
+}
+
+names!(SamplerKind, "sampler", { Uniform => "uniform", Frequency => "frequency" });
+
+/// Draws remaining classes for one row at a time.
+#[derive(Debug, Clone)]
+pub enum Sampler {
+    /// Uniform without replacement among `classes` classes.
+    Uniform {
+        /// K.
+        classes: usize,
+    },
+    /// In proportion to an integer mass a class: `cumulative[m]` is the mass of all classes before m, and one entry more
+    /// holds the total. Integers make the probabilities, and with them the weights, exact.
+    Frequency {
+        /// Running sums of the masses.
+        cumulative: Vec<u64>,
+    },
+}
+
+impl Sampler {
+    /// The sampler of a kind for classes that occur `counts` times. A class that never occurs counts as one that
+    /// occurs once, so that every class can be drawn.
+    pub fn new(kind: SamplerKind, counts: &[u64], power: f64) -> Self {
+        match kind {
+            SamplerKind::Uniform => Sampler::Uniform { classes: counts.len() },
+            SamplerKind::Frequency => {
+                let largest = counts.iter().copied().max().unwrap_or(1).max(1) as f64;
+                // The largest mass is 2³²: 2³¹ classes still sum within 64 bits.
+                let mass = |&count: &u64| {
+                    let share = (count.max(1) as f64 / largest).powf(power);
+                    ((share * 4_294_967_296.0).round() as u64).max(1)
+                };
+                let running = counts.iter().scan(0, |sum, count| {
+                    *sum += mass(count);
+                    Some(*sum)
+                });
+                Sampler::Frequency { cumulative: std::iter::once(0).chain(running).collect() }
+            }
+        }
+    }
+
+    /// How many classes there are.
+    pub fn classes(&self) -> usize {
+        match self {
+            Sampler::Uniform { classes } => *classes,
+            Sampler::Frequency { cumulative } => cumulative.len() - 1,
+        }
+    }
+
+    /// Draws `count` classes that are not among `excluded` (sorted, distinct), appending classes and weights. Where no more than
+    /// `count` remain, every one of them is visited once with weight 1 and nothing is random.
+    #[inline]
+    pub fn draw(
+        &self,
+        random: &mut Stream,
+        excluded: &[u32],
+        count: usize,
+        classes: &mut Vec<u32>,
+        weights: &mut Vec<f64>,
+    ) {
+        let remaining = self.classes() - excluded.len();
+        if remaining <= count {
+            classes.extend((0..remaining as u64).map(|rank| step_over(rank, excluded)));
+            weights.extend(std::iter::repeat_n(1.0, remaining));
+            return;
+        }
+        match self {
+            Sampler::Uniform { .. } => {
+                draw_distinct(random, excluded, remaining, count, classes);
+                weights.extend(std::iter::repeat_n(remaining as f64 / count as f64, count));
+            }
+            Sampler::Frequency { cumulative } => {
+                let mass = |class: u32| cumulative[class as usize + 1] - cumulative[class as usize];
+                let remaining_mass =
+                    cumulative[cumulative.len() - 1] - excluded.iter().map(|&class| mass(class)).sum::<u64>();
+                for _ in 0..count {
+                    let mut at = random.below(remaining_mass);
+                    for &class in excluded {
+                        if at >= cumulative[class as usize] {
+                            at += mass(class);
+                        }
+                    }
+                    let class = cumulative.partition_point(|&start| start <= at) - 1;
+                    classes.push(class as u32);
+                    weights.push(remaining_mass as f64 / (count as f64 * mass(class as u32) as f64));
+                }
+            }
+        }
+    }
+}
+
+/// `count` distinct classes by Floyd's method: the i-th draw looks at the first `remaining − count + i + 1` ranks and takes the last
+/// of them where the drawn one was taken before.
+fn draw_distinct(random: &mut Stream, excluded: &[u32], remaining: usize, count: usize, classes: &mut Vec<u32>) {
+    let start = classes.len();
+    for last in (remaining - count)..remaining {
+        let class = step_over(random.below(last as u64 + 1), excluded);
+        let taken = classes[start..].contains(&class);
+        classes.push(if taken { step_over(last as u64, excluded) } else { class });
+    }
+}
+
+/// The class with this rank among those that are not excluded.
+#[inline]
+fn step_over(rank: u64, excluded: &[u32]) -> u32 {
+    let mut class = rank as u32;
+    for &e in excluded {
+        if class < e {
+            break;
+        }
+        class += 1;
+    }
+    class
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COUNTS: [u64; 7] = [50, 0, 3, 900, 1, 20, 7];
+
+    /// E[Σ w_m g(m)] = Σ g(m) for g = the indicator of each class, which covers every g. A wrong weight shifts the mean by far
+    /// more than the five standard errors allowed here.
+    fn check_contract(sampler: &Sampler, excluded: &[u32], count: usize) {
+        let draws = 200_000;
+        let (mut sum, mut square) = ([0.0; 7], [0.0; 7]);
+        let (mut classes, mut weights) = (Vec::new(), Vec::new());
+        for row in 0..draws {
+            classes.clear();
+            weights.clear();
+            sampler.draw(&mut Stream::of(&[3, 0, row]), excluded, count, &mut classes, &mut weights);
+            let mut estimate = [0.0; 7];
+            for (&class, &weight) in classes.iter().zip(&weights) {
+                estimate[class as usize] += weight;
+            }
+            for k in 0..7 {
+                sum[k] += estimate[k];
+                square[k] += estimate[k] * estimate[k];
+            }
+        }
+        for k in 0..7u32 {
+            let (mean, square) = (sum[k as usize] / draws as f64, square[k as usize] / draws as f64);
+            let truth = if excluded.contains(&k) { 0.0 } else { 1.0 };
+            let error = ((square - mean * mean).max(0.0) / draws as f64).sqrt();
+            assert!((mean - truth).abs() <= 5.0 * error + 1e-12, "{sampler:?} class {k}: mean weight {mean} ± {error}");
+        }
+    }
+
+    #[test]
+    fn every_sampler_keeps_the_contract() {
+        for kind in SamplerKind::ALL.iter().copied() {
+            for power in [0.5, 1.0] {
+                let sampler = Sampler::new(kind, &COUNTS, power);
+                for excluded in [&[3][..], &[0], &[6], &[0, 3, 4]] {
+                    for count in [1, 2, 3, 10] {
+                        check_contract(&sampler, excluded, count);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn uniform_draws_are_distinct_and_never_excluded() {
+        let sampler = Sampler::new(SamplerKind::Uniform, &[1; 12], 1.0);
+        for row in 0..1000 {
+            let (mut classes, mut weights) = (Vec::new(), Vec::new());
+            sampler.draw(&mut Stream::of(&[0, 0, row]), &[2, 3, 11], 6, &mut classes, &mut weights);
+            classes.sort_unstable();
+            classes.dedup();
+            assert_eq!(classes.len(), 6);
+            assert!(classes.iter().all(|c| ![2, 3, 11].contains(c)));
+            assert_eq!(weights, [9.0 / 6.0; 6]);
+        }
+    }
+}

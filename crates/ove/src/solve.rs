@@ -1,0 +1,143 @@
+//! Training: the sum over rows of the objective, less the penalty, maximised in the weights of a linear model.
+//!
+//! ```text
+//! F(w) = Σ_n log p̃(y_n | x_n)  −  λ/2 ‖w‖²            f_k(x) = w_k·x + b_k
+//! ```
+//!
+//! [`batch`] follows the gradient of the full sum. [`stochastic`] visits a few rows and a few of their remaining classes at a
+//! time. Both give the same bits for any number of threads.
+
+pub(crate) mod all_classes;
+pub mod batch;
+pub mod lbfgs;
+pub mod stochastic;
+
+use std::ops::ControlFlow;
+
+use crate::data::Rows;
+use crate::error::{Error, Result};
+use crate::model::{Linear, TracePoint};
+use crate::options::{Options, Solver};
+
+/// Rows with their classes.
+#[derive(Debug, Clone, Copy)]
+pub struct Problem<'a> {
+    /// The rows.
+    pub rows: Rows<'a>,
+    /// The class of each row, below `classes`.
+    pub labels: &'a [u32],
+    /// How often each row counts; `None`: once.
+    pub row_weights: Option<&'a [f64]>,
+    /// K.
+    pub classes: usize,
+}
+
+impl Problem<'_> {
+    fn check(&self) -> Result<()> {
+        let mismatch = |found: String, allowed: String| Err(Error::Mismatch { found, allowed });
+        if self.rows.is_empty() {
+            return mismatch("no rows".into(), "training needs at least one".into());
+        }
+        if self.labels.len() != self.rows.len() {
+            return mismatch(
+                format!("{} labels for {} rows", self.labels.len(), self.rows.len()),
+                "each row has one".into(),
+            );
+        }
+        if self.classes < 2 {
+            return mismatch(format!("{} class", self.classes), "there have to be at least two to tell apart".into());
+        }
+        if let Some(n) = self.labels.iter().position(|&label| label as usize >= self.classes) {
+            return mismatch(format!("row {n} has no known class"), "training needs the class of every row".into());
+        }
+        if let Some(weights) = self.row_weights {
+            if weights.len() != self.rows.len() {
+                return mismatch(
+                    format!("{} row weights for {} rows", weights.len(), self.rows.len()),
+                    "each row has one".into(),
+                );
+            }
+            if let Some(n) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
+                return mismatch(format!("row {n} has the weight {}", weights[n]), "weights are not negative".into());
+            }
+        }
+        Ok(())
+    }
+
+    /// How often row `n` counts.
+    fn row_weight(&self, n: usize) -> f64 {
+        self.row_weights.map_or(1.0, |weights| weights[n])
+    }
+
+    /// How many rows each class has.
+    pub fn counts(&self) -> Vec<u64> {
+        let mut counts = vec![0; self.classes];
+        for &label in self.labels {
+            counts[label as usize] += 1;
+        }
+        counts
+    }
+
+    /// How much the rows of each class weigh together.
+    fn mass(&self) -> Vec<f64> {
+        let mut mass = vec![0.0; self.classes];
+        for (n, &label) in self.labels.iter().enumerate() {
+            mass[label as usize] += self.row_weight(n);
+        }
+        mass
+    }
+}
+
+/// What training tells while it runs: after each batch of rows, or after each evaluation of the full sum.
+#[derive(Clone, Copy)]
+pub struct Progress<'a> {
+    /// The share of the work that is done at the latest, from 0 to 1.
+    pub done: f64,
+    /// The epoch (or, for the batch solver, the iteration), from 1.
+    pub epoch: usize,
+    /// Rows visited so far (batch solver: evaluations so far).
+    pub updates: u64,
+    /// The bound on the scale of all rows: exact, or this batch's unbiased estimate.
+    pub bound: f64,
+    /// The rate in use; 0 for the batch solver.
+    pub learning_rate: f64,
+    /// Makes the model as it is now; each call copies the whole table.
+    pub snapshot: &'a dyn Fn() -> Linear,
+}
+
+/// Hears of progress and may end the training early.
+pub type Watch<'a> = dyn FnMut(&Progress<'_>) -> ControlFlow<()> + Send + 'a;
+
+/// The outcome of training.
+#[derive(Debug, Clone)]
+pub struct Fit {
+    /// The weights.
+    pub linear: Linear,
+    /// The curve of the bound.
+    pub trace: Vec<TracePoint>,
+    /// Whether training ran to its end: all epochs, or the tolerance reached within the allowed iterations.
+    pub finished: bool,
+    /// Rows visited (batch solver: evaluations times rows).
+    pub updates: u64,
+}
+
+/// Trains a linear model. `watch` is called on one of the training threads and may stop the run; what was reached is
+/// returned.
+pub fn train(problem: &Problem<'_>, options: &Options, watch: &mut Watch<'_>) -> Result<Fit> {
+    options.check()?;
+    problem.check()?;
+    in_pool(options.threads, || match options.solver {
+        Solver::Batch => batch::train(problem, options, watch),
+        Solver::Stochastic => stochastic::train(problem, options, watch),
+    })
+}
+
+/// Runs `work` with this many threads, 0 for one a core.
+pub(crate) fn in_pool<R: Send>(threads: usize, work: impl FnOnce() -> Result<R> + Send) -> Result<R> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|error| Error::Option {
+        name: "threads",
+        found: threads.to_string(),
+        allowed: format!("the system must be able to start them ({error})"),
+    })?;
+    pool.install(work)
+}

@@ -1,0 +1,249 @@
+//! The full sum: value and gradient over all rows and all classes, maximised by [`super::lbfgs`].
+//!
+//! An evaluation has two halves. First, in parallel over rows: scores, then the objective, which leaves the derivatives G in
+//! the place of the scores. Then, in parallel over features: the gradient XᵀG, each feature summed over its rows in
+//! order by way of a transposed copy of X. No two threads write to one place, and no sum depends on how many there are. Weights are
+//! 64-bit floats here, so that the gradient can be followed down to the tolerance.
+
+use std::cell::Cell;
+
+use rayon::prelude::*;
+
+use super::all_classes::AllClasses;
+use super::lbfgs::{self, Limits};
+use super::{Fit, Problem, Progress, Watch};
+use crate::error::{Error, Result};
+use crate::math::{axpy, vectorised};
+use crate::model::{Linear, TracePoint};
+use crate::objective::Objective;
+use crate::options::Options;
+
+/// Derivatives kept at a time: rows are taken in blocks whose N × K derivatives take at most this many numbers (128 MB).
+const BLOCK: usize = 1 << 24;
+
+/// Rows that one task scores, and features whose gradient one task sums.
+const ROWS_A_TASK: usize = 32;
+const FEATURES_A_TASK: usize = 16;
+
+/// Maximises the penalised sum.
+pub fn train(problem: &Problem<'_>, options: &Options, watch: &mut Watch<'_>) -> Result<Fit> {
+    let solution = maximise(problem, options, watch);
+    if solution.weights.iter().any(|w| !w.is_finite()) {
+        return Err(Error::Diverged { epoch: solution.trace.len(), learning_rate: 0.0 });
+    }
+    let updates = solution.trace.last().map_or(0, |point| point.updates) * problem.rows.len() as u64;
+    Ok(Fit {
+        linear: linear(problem.classes, &solution.weights),
+        trace: solution.trace,
+        finished: solution.converged,
+        updates,
+    })
+}
+
+fn linear(classes: usize, weights: &[f64]) -> Linear {
+    Linear::new(classes, weights.iter().map(|&w| w as f32).collect())
+}
+
+/// The maximum in full precision.
+pub(crate) struct Solution {
+    /// (D + 1) × K, the biases last.
+    pub weights: Vec<f64>,
+    pub trace: Vec<TracePoint>,
+    pub converged: bool,
+}
+
+pub(crate) fn maximise(problem: &Problem<'_>, options: &Options, watch: &mut Watch<'_>) -> Solution {
+    let full = FullSum::new(problem, options);
+    let weights = (problem.rows.features() + 1) * problem.classes;
+    let limits = Limits { tolerance: options.tolerance, iterations: options.iterations };
+
+    let evaluated = Cell::new((0u64, 0.0));
+    let evaluate = |weights: &[f64], gradient: &mut [f64]| {
+        let (bound, penalty) = full.evaluate(weights, gradient);
+        evaluated.set((evaluated.get().0 + 1, bound));
+        penalty - bound
+    };
+    let mut trace = Vec::new();
+    let report = |iteration: lbfgs::Iteration<'_>| {
+        let (updates, bound) = evaluated.get();
+        trace.push(TracePoint { updates, bound });
+        // The gradient falls about geometrically, so the share of decades behind us is the share of work done.
+        let decades = iteration.gradient.max(f64::MIN_POSITIVE).log10() / options.tolerance.log10();
+        let counted = iteration.number as f64 / options.iterations as f64;
+        watch(&Progress {
+            done: decades.max(counted).clamp(0.0, 1.0),
+            epoch: iteration.number,
+            updates,
+            bound,
+            learning_rate: 0.0,
+            snapshot: &|| linear(problem.classes, iteration.x),
+        })
+    };
+    let minimum = lbfgs::minimise(vec![0.0; weights], &full.curvature(), limits, evaluate, report);
+    Solution { weights: minimum.x, trace, converged: minimum.converged }
+}
+
+/// The value of the objective summed over all rows, without the penalty.
+pub fn bound(problem: &Problem<'_>, options: &Options, linear: &Linear) -> f64 {
+    let full = FullSum::new(problem, options);
+    let weights: Vec<f64> = linear.table().iter().map(|&w| f64::from(w)).collect();
+    full.blocks.iter().map(|block| full.derivatives(block, &weights).1).sum()
+}
+
+struct FullSum<'a> {
+    problem: &'a Problem<'a>,
+    options: &'a Options,
+    objective: AllClasses,
+    blocks: Vec<Block>,
+}
+
+/// Some rows, and their transpose: the entries of feature d are `offsets[d]..offsets[d + 1]`, rows rising. The bias is the last
+/// feature, 1 in every row.
+struct Block {
+    first: usize,
+    rows: usize,
+    offsets: Vec<usize>,
+    entries: Vec<(u32, f32)>,
+}
+
+impl Block {
+    fn new(problem: &Problem<'_>, first: usize, rows: usize) -> Self {
+        let bias = problem.rows.features();
+        let mut offsets = vec![0; bias + 2];
+        for row in problem.rows.iter(first..first + rows) {
+            for &feature in row.indices {
+                offsets[feature as usize + 1] += 1;
+            }
+        }
+        offsets[bias + 1] = rows;
+        for d in 0..=bias {
+            offsets[d + 1] += offsets[d];
+        }
+        let mut next = offsets.clone();
+        let mut entries = vec![(0, 0.0); offsets[bias + 1]];
+        for (n, row) in problem.rows.iter(first..first + rows).enumerate() {
+            let with_bias = row.indices.iter().copied().zip(row.values.iter().copied()).chain([(bias as u32, 1.0)]);
+            for (feature, value) in with_bias {
+                let at = &mut next[feature as usize];
+                entries[*at] = (n as u32, value);
+                *at += 1;
+            }
+        }
+        Block { first, rows, offsets, entries }
+    }
+
+    fn entries_of(&self, feature: usize) -> &[(u32, f32)] {
+        &self.entries[self.offsets[feature]..self.offsets[feature + 1]]
+    }
+}
+
+impl<'a> FullSum<'a> {
+    fn new(problem: &'a Problem<'a>, options: &'a Options) -> Self {
+        let rows = (BLOCK / problem.classes).max(1);
+        let blocks = (0..problem.rows.len())
+            .step_by(rows)
+            .map(|first| Block::new(problem, first, rows.min(problem.rows.len() - first)))
+            .collect();
+        FullSum { problem, options, objective: AllClasses::new(options, &problem.mass()), blocks }
+    }
+
+    /// The bound and the penalty; the gradient of penalty − bound.
+    fn evaluate(&self, weights: &[f64], gradient: &mut [f64]) -> (f64, f64) {
+        let bound = self.blocks.iter().enumerate().map(|(b, block)| {
+            let (derivatives, bound) = self.derivatives(block, weights);
+            self.add_gradient(block, &derivatives, gradient, b == 0);
+            bound
+        });
+        let bound = bound.sum();
+        (bound, self.add_penalty(weights, gradient))
+    }
+
+    /// The derivatives of the block's part of the bound in its scores, and that part.
+    fn derivatives(&self, block: &Block, weights: &[f64]) -> (Vec<f64>, f64) {
+        let classes = self.problem.classes;
+        let mut derivatives = vec![0.0; block.rows * classes];
+        let mut values = vec![0.0; block.rows];
+        derivatives.par_chunks_mut(ROWS_A_TASK * classes).zip(values.par_chunks_mut(ROWS_A_TASK)).enumerate().for_each(
+            |(task, (scores, values))| {
+                let mut visited = vec![0.0; classes];
+                let first = block.first + task * ROWS_A_TASK;
+                for ((n, scores), value) in (first..).zip(scores.chunks_mut(classes)).zip(values) {
+                    self.scores(n, weights, scores);
+                    let own = self.problem.labels[n];
+                    let weight = self.problem.row_weight(n);
+                    *value = weight * self.objective.value_and_gradient(own, scores, &mut visited);
+                    if weight != 1.0 {
+                        scores.iter_mut().for_each(|derivative| *derivative *= weight);
+                    }
+                }
+            },
+        );
+        let bound = values.iter().sum();
+        (derivatives, bound)
+    }
+
+    fn scores(&self, n: usize, weights: &[f64], scores: &mut [f64]) {
+        let classes = self.problem.classes;
+        let row = self.problem.rows.row(n);
+        vectorised(|| {
+            scores.copy_from_slice(&weights[weights.len() - classes..]);
+            for (&feature, &value) in row.indices.iter().zip(row.values) {
+                let start = feature as usize * classes;
+                axpy(f64::from(value), &weights[start..start + classes], scores);
+            }
+        });
+    }
+
+    /// Adds −XᵀG of a block to the gradient, or begins it.
+    fn add_gradient(&self, block: &Block, derivatives: &[f64], gradient: &mut [f64], begin: bool) {
+        let classes = self.problem.classes;
+        gradient.par_chunks_mut(FEATURES_A_TASK * classes).enumerate().for_each(|(task, gradient)| {
+            vectorised(|| {
+                for (feature, gradient) in (task * FEATURES_A_TASK..).zip(gradient.chunks_mut(classes)) {
+                    if begin {
+                        gradient.fill(0.0);
+                    }
+                    for &(n, value) in block.entries_of(feature) {
+                        let start = n as usize * classes;
+                        axpy(-f64::from(value), &derivatives[start..start + classes], gradient);
+                    }
+                }
+            });
+        });
+    }
+
+    /// Adds λw to the gradient; λ/2·‖w‖².
+    fn add_penalty(&self, weights: &[f64], gradient: &mut [f64]) -> f64 {
+        let l2 = self.options.l2;
+        let penalised = match self.options.penalty_on_bias {
+            true => weights.len(),
+            false => weights.len() - self.problem.classes,
+        };
+        lbfgs::add(&mut gradient[..penalised], l2, &weights[..penalised]);
+        0.5 * l2 * lbfgs::dot(&weights[..penalised], &weights[..penalised])
+    }
+
+    /// The diagonal of the Hessian at w = 0, as far as it differs between features: λ + Σ x²·(curvature of a score). With equal
+    /// scores that curvature is (1/K)(1 − 1/K) for softmax; for one-vs-each, 1/4 a pair, and a row has K − 1 pairs to share among K
+    /// classes twice.
+    fn curvature(&self) -> Vec<f64> {
+        let k = self.problem.classes as f64;
+        let of_score = match self.options.objective {
+            Objective::Softmax | Objective::Bouchard => (1.0 - 1.0 / k) / k,
+            Objective::OneVsEach | Objective::Merged => 0.5 * (1.0 - 1.0 / k),
+        };
+        let bias = self.problem.rows.features();
+        let mut curvature = Vec::with_capacity((bias + 1) * self.problem.classes);
+        for feature in 0..=bias {
+            let square = |block: &Block| -> f64 {
+                block.entries_of(feature).iter().map(|&(_, x)| f64::from(x) * f64::from(x)).sum()
+            };
+            let data = of_score * self.blocks.iter().map(square).sum::<f64>();
+            let penalty = if feature == bias && !self.options.penalty_on_bias { 0.0 } else { self.options.l2 };
+            // A feature that no row has and no penalty holds never moves; any positive number will do.
+            let total = if data + penalty > 0.0 { data + penalty } else { 1.0 };
+            curvature.extend(std::iter::repeat_n(total, self.problem.classes));
+        }
+        curvature
+    }
+}

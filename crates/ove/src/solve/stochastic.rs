@@ -1,0 +1,327 @@
+//! Doubly stochastic ascent (section 3): a few rows and a few of their remaining classes at a time.
+//!
+//! A batch of rows passes in two phases. *Gather*, in parallel over rows, with the weights read-only: each row visits its own
+//! class, the classes of C (merged objective), and a sample of the rest; it leaves the derivative of the objective for each visited
+//! class, eq. 16. *Scatter*, in parallel over ranges of features: each range takes the rows in order and moves the
+//! weights that it holds. Every weight thus sees the same moves in the same order for any number of threads, in safe Rust. A batch of
+//! one row is plain SGD.
+//!
+//! The learning rate is the step for one row and one visited class: a class that stands for w̄ = (K − 1)/S others has its
+//! weight divided by w̄ again, together with the penalty. That changes the unit of the rate, not the maximum, and a good rate no
+//! longer depends on K. The reported bound keeps its weights, and so its scale.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::all_classes::most_frequent;
+use super::{Fit, Problem, Progress, Watch};
+use crate::data::Row;
+use crate::error::{Error, Result};
+use crate::model::{Linear, TracePoint};
+use crate::objective::Objective;
+use crate::options::Options;
+use crate::random::Stream;
+use crate::sampler::Sampler;
+use crate::step::{AdagradCell, Cell, SgdCell, StepKind};
+
+/// Points of the trace in an epoch.
+const TRACE_POINTS: usize = 20;
+
+/// Weights that a batch must touch before a second thread pays for its wake-up.
+const PARALLEL_FROM: usize = 8192;
+
+/// Trains by subsampling.
+pub fn train(problem: &Problem<'_>, options: &Options, watch: &mut Watch<'_>) -> Result<Fit> {
+    match options.step {
+        StepKind::Sgd => Run::<SgdCell>::new(problem, options).train(watch),
+        StepKind::Adagrad => Run::<AdagradCell>::new(problem, options).train(watch),
+    }
+}
+
+struct Run<'a, C: Cell> {
+    problem: &'a Problem<'a>,
+    options: &'a Options,
+    visits: Visits,
+    /// Cells feature-major, D × K.
+    weights: Vec<C>,
+    bias: Vec<C>,
+    weights_rule: C::Rule,
+    bias_rule: C::Rule,
+    /// Ranges of features with about equally many entries, one a thread.
+    ranges: Vec<Range<usize>>,
+}
+
+/// How a row chooses the classes it visits.
+struct Visits {
+    sampler: Sampler,
+    /// C, in class order.
+    merged: Vec<u32>,
+    /// How many remaining classes are drawn.
+    sampled: usize,
+    /// How many classes a row visits at most.
+    width: usize,
+    /// w̄, the classes that a drawn one stands for.
+    stands_for: f64,
+}
+
+/// What one row of a batch leaves between the phases.
+#[derive(Clone, Default)]
+struct Visit {
+    row: usize,
+    /// The own class, those of C, the sample.
+    classes: Vec<u32>,
+    /// First the scores, then the derivatives, weighted and in units of the rate.
+    derivatives: Vec<f64>,
+    weights: Vec<f64>,
+    excluded: Vec<u32>,
+    bound: f64,
+}
+
+impl Visits {
+    fn new(problem: &Problem<'_>, options: &Options) -> Self {
+        let sampler = Sampler::new(options.sampler, &problem.counts(), options.power);
+        let all = problem.classes - 1;
+        let merged = match options.objective {
+            Objective::Merged => most_frequent(&problem.mass(), options.merge),
+            _ => Vec::new(),
+        };
+        let sampled = if options.objective.samples_classes() { options.classes.min(all) } else { all };
+        let stands_for = (all.saturating_sub(merged.len()) as f64 / sampled as f64).max(1.0);
+        let width = (1 + merged.len() + sampled).min(problem.classes);
+        Visits { sampler, merged, sampled, width, stands_for }
+    }
+
+    /// Fills in the classes of a visit with their weights; how many of them lie inside C.
+    fn choose(&self, own: u32, random: &mut Stream, visit: &mut Visit) -> usize {
+        visit.classes.clear();
+        visit.weights.clear();
+        visit.classes.push(own);
+        visit.classes.extend(self.merged.iter().filter(|&&class| class != own));
+        let inside = visit.classes.len() - 1;
+        visit.excluded.clone_from(&visit.classes);
+        visit.excluded.sort_unstable();
+        self.sampler.draw(random, &visit.excluded, self.sampled, &mut visit.classes, &mut visit.weights);
+        inside
+    }
+}
+
+impl<'a, C: Cell> Run<'a, C> {
+    fn new(problem: &'a Problem<'a>, options: &'a Options) -> Self {
+        let visits = Visits::new(problem, options);
+        let touched = options.batch as f64
+            * visits.width as f64
+            * (1.0 + problem.rows.entries() as f64 / problem.rows.len() as f64);
+        let threads = if touched < PARALLEL_FROM as f64 { 1 } else { rayon::current_num_threads() };
+        Run {
+            problem,
+            options,
+            weights: vec![C::default(); problem.rows.features() * problem.classes],
+            bias: vec![C::default(); problem.classes],
+            weights_rule: C::Rule::default(),
+            bias_rule: C::Rule::default(),
+            ranges: balanced_ranges(problem, threads),
+            visits,
+        }
+    }
+
+    fn train(mut self, watch: &mut Watch<'_>) -> Result<Fit> {
+        let options = self.options;
+        let rows = self.problem.rows.len();
+        let batches = rows.div_ceil(options.batch);
+        let total = (batches * options.epochs) as f64;
+        let mut order: Vec<u32> = (0..rows as u32).collect();
+        let mut visits = vec![Visit::default(); options.batch.min(rows)];
+        let mut trace = Trace::new(batches.div_ceil(TRACE_POINTS));
+        let (mut updates, mut finished) = (0, true);
+
+        'epochs: for epoch in 0..options.epochs {
+            Stream::of(&[options.seed, epoch as u64]).shuffle(&mut order);
+            for (b, batch) in order.chunks(options.batch).enumerate() {
+                let passed = epoch * batches + b;
+                let rate = options.learning_rate * options.schedule.factor(epoch, passed as f64 / total);
+                let bound = self.visit(epoch, batch, &mut visits[..batch.len()], rate);
+                if !bound.is_finite() {
+                    return Err(Error::Diverged { epoch: epoch + 1, learning_rate: rate });
+                }
+                updates += batch.len() as u64;
+                trace.add(updates, bound);
+                let progress = Progress {
+                    done: (passed + 1) as f64 / total,
+                    epoch: epoch + 1,
+                    updates,
+                    bound,
+                    learning_rate: rate,
+                    snapshot: &|| self.linear(),
+                };
+                if watch(&progress).is_break() {
+                    finished = progress.done == 1.0;
+                    break 'epochs;
+                }
+            }
+        }
+        let linear = self.linear();
+        if linear.table().iter().any(|w| !w.is_finite()) {
+            return Err(Error::Diverged { epoch: options.epochs, learning_rate: options.learning_rate });
+        }
+        Ok(Fit { linear, trace: trace.points, finished, updates })
+    }
+
+    /// Both phases of a batch; the unbiased estimate of the full bound that its rows give.
+    fn visit(&mut self, epoch: usize, batch: &[u32], visits: &mut [Visit], rate: f64) -> f64 {
+        let rows = self.problem.rows.len() as f64;
+        let shrink = rate * self.options.l2 / self.visits.stands_for * batch.len() as f64 / rows;
+        self.weights_rule = C::advance(self.weights_rule, rate, shrink);
+        let bias_shrink = if self.options.penalty_on_bias { shrink } else { 0.0 };
+        self.bias_rule = C::advance(self.bias_rule, rate, bias_shrink);
+        self.rebase();
+
+        let gather = |(visit, &n): (&mut Visit, &u32)| self.gather(epoch, n as usize, visit);
+        if self.ranges.len() == 1 {
+            visits.iter_mut().zip(batch).for_each(gather);
+        } else {
+            visits.par_iter_mut().zip(batch).with_min_len(8).for_each(gather);
+        }
+        self.scatter(visits);
+        visits.iter().map(|visit| visit.bound).sum::<f64>() * rows / batch.len() as f64
+    }
+
+    /// Phase one, for one row: the classes it visits, their scores, and the derivatives of the objective.
+    fn gather(&self, epoch: usize, n: usize, visit: &mut Visit) {
+        let mut random = Stream::of(&[self.options.seed, epoch as u64, n as u64]);
+        let inside = self.visits.choose(self.problem.labels[n], &mut random, visit);
+        visit.row = n;
+        self.scores(self.problem.rows.row(n), &visit.classes, &mut visit.derivatives);
+
+        let bound = self.options.objective.value_and_gradient(&mut visit.derivatives, inside, &visit.weights);
+        let weight = self.problem.row_weight(n);
+        visit.bound = weight * bound;
+        let unit = weight / self.visits.stands_for;
+        visit.derivatives.iter_mut().for_each(|derivative| *derivative *= unit);
+    }
+
+    fn scores(&self, row: Row<'_>, classes: &[u32], scores: &mut Vec<f64>) {
+        let bias = classes.iter().map(|&class| f64::from(self.bias[class as usize].weight(self.bias_rule)));
+        scores.clear();
+        scores.extend(bias);
+        for (&feature, &value) in row.indices.iter().zip(row.values) {
+            let start = feature as usize * self.problem.classes;
+            let weights = &self.weights[start..start + self.problem.classes];
+            for (score, &class) in scores.iter_mut().zip(classes) {
+                *score += f64::from(value * weights[class as usize].weight(self.weights_rule));
+            }
+        }
+    }
+
+    /// Phase two: every range of features takes the rows in order and moves the weights it holds.
+    fn scatter(&mut self, visits: &[Visit]) {
+        for visit in visits {
+            for (&class, &derivative) in visit.classes.iter().zip(&visit.derivatives) {
+                self.bias[class as usize].climb(derivative as f32, self.bias_rule);
+            }
+        }
+        let mut rest = &mut self.weights[..];
+        let mut shares = Vec::with_capacity(self.ranges.len());
+        for range in &self.ranges {
+            let (share, tail) = rest.split_at_mut(range.len() * self.problem.classes);
+            shares.push((range, share));
+            rest = tail;
+        }
+        let (problem, rule) = (self.problem, self.weights_rule);
+        let scatter = |(range, share): (&Range<usize>, &mut [C])| {
+            for visit in visits {
+                scatter_row(problem.rows.row(visit.row), visit, range, share, problem.classes, rule);
+            }
+        };
+        match shares.len() {
+            1 => shares.into_iter().for_each(scatter),
+            _ => shares.into_par_iter().for_each(scatter),
+        }
+    }
+
+    fn rebase(&mut self) {
+        if C::is_stale(self.weights_rule) {
+            self.weights.par_iter_mut().for_each(|cell| *cell = cell.rebase(self.weights_rule));
+            self.weights_rule = C::rebased(self.weights_rule);
+        }
+        if C::is_stale(self.bias_rule) {
+            self.bias.iter_mut().for_each(|cell| *cell = cell.rebase(self.bias_rule));
+            self.bias_rule = C::rebased(self.bias_rule);
+        }
+    }
+
+    /// The model as it is now.
+    fn linear(&self) -> Linear {
+        let weights = self.weights.par_iter().map(|cell| cell.weight(self.weights_rule));
+        let bias = self.bias.par_iter().map(|cell| cell.weight(self.bias_rule));
+        Linear::new(self.problem.classes, weights.chain(bias).collect())
+    }
+}
+
+/// Moves the weights of one row's features that lie in a range; `share` holds the cells of that range.
+fn scatter_row<C: Cell>(
+    row: Row<'_>,
+    visit: &Visit,
+    range: &Range<usize>,
+    share: &mut [C],
+    classes: usize,
+    rule: C::Rule,
+) {
+    let from = row.indices.partition_point(|&feature| (feature as usize) < range.start);
+    let to = row.indices.partition_point(|&feature| (feature as usize) < range.end);
+    for (&feature, &value) in row.indices[from..to].iter().zip(&row.values[from..to]) {
+        let start = (feature as usize - range.start) * classes;
+        let cells = &mut share[start..start + classes];
+        for (&class, &derivative) in visit.classes.iter().zip(&visit.derivatives) {
+            cells[class as usize].climb(derivative as f32 * value, rule);
+        }
+    }
+}
+
+/// Cuts the features into ranges with about equally many entries.
+fn balanced_ranges(problem: &Problem<'_>, ranges: usize) -> Vec<Range<usize>> {
+    let features = problem.rows.features();
+    if ranges <= 1 {
+        return std::iter::once(0..features).collect();
+    }
+    let mut counts = vec![0usize; features];
+    for row in problem.rows.iter(0..problem.rows.len()) {
+        for &feature in row.indices {
+            counts[feature as usize] += 1;
+        }
+    }
+    let mut out = Vec::with_capacity(ranges);
+    let (mut start, mut seen) = (0, 0);
+    for (feature, count) in counts.into_iter().enumerate() {
+        seen += count;
+        if out.len() + 1 < ranges && seen * ranges >= problem.rows.entries() * (out.len() + 1) {
+            out.push(start..feature + 1);
+            start = feature + 1;
+        }
+    }
+    out.push(start..features);
+    out
+}
+
+/// Averages the bound over the updates between two points.
+struct Trace {
+    points: Vec<TracePoint>,
+    every: usize,
+    sum: f64,
+    count: usize,
+}
+
+impl Trace {
+    fn new(every: usize) -> Self {
+        Trace { points: Vec::new(), every, sum: 0.0, count: 0 }
+    }
+
+    fn add(&mut self, updates: u64, bound: f64) {
+        self.sum += bound;
+        self.count += 1;
+        if self.count == self.every {
+            self.points.push(TracePoint { updates, bound: self.sum / self.count as f64 });
+            (self.sum, self.count) = (0.0, 0);
+        }
+    }
+}

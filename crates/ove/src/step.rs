@@ -1,0 +1,264 @@
+//! How a gradient moves a weight, and how the penalty shrinks it, at a cost that only the touched weights pay.
+//!
+//! The stochastic solver maximises (1/N) of the penalised sum, so each row of a batch of b rows carries its share λ/N of the
+//! penalty. Both rules take the penalty as an implicit step, w ← w / (1 + …) or its limit, which cannot overshoot whatever the
+//! rate:
+//!
+//! ```text
+//! SGD        w ← (w + η Σ g) shrunk by 1/(1 + η λ b/N)        one factor for the whole table: w = scale · cell
+//! AdaGrad    G ← G + g²,  w ← w e^{−ΔR/√G} + η g/√G            R = Σ η λ b/N so far; ΔR since the weight was last touched
+//! ```
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::names::names;
+
+/// The step rules by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StepKind {
+    /// The same rate for every weight.
+    Sgd,
+    /// A rate for each weight that falls with the squares of its gradients (Duchi, Hazan and Singer 2011).
+    Adagrad,
+}
+
+names!(StepKind, "step", { Sgd => "sgd", Adagrad => "adagrad" });
+
+/// How the learning rate falls.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Schedule {
+    /// In a straight line to zero at the end of the last epoch.
+    Linear,
+    /// By this factor after each epoch; 1 keeps it constant.
+    Geometric(f64),
+}
+
+impl Schedule {
+    /// The part of the first rate that is left in `epoch` (from 0) after this `done` share of all epochs.
+    pub fn factor(self, epoch: usize, done: f64) -> f64 {
+        match self {
+            Schedule::Linear => 1.0 - done,
+            Schedule::Geometric(factor) => factor.powi(epoch as i32),
+        }
+    }
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Schedule::Linear => f.write_str("linear"),
+            Schedule::Geometric(factor) => write!(f, "{factor}"),
+        }
+    }
+}
+
+impl FromStr for Schedule {
+    type Err = Error;
+
+    /// `linear`, or the factor of a geometric schedule.
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "linear" => Ok(Schedule::Linear),
+            number => number.parse().map(Schedule::Geometric).map_err(|_| Error::Option {
+                name: "schedule",
+                found: format!("`{text}`"),
+                allowed: "it is `linear`, or the factor that an epoch multiplies the rate by (1: constant)".into(),
+            }),
+        }
+    }
+}
+
+/// A weight together with what its step rule remembers. `Rule` holds what all weights of a table share.
+pub trait Cell: Copy + Default + Send + Sync {
+    /// What the whole table shares at one moment.
+    type Rule: Copy + Default + Send + Sync;
+
+    /// The rule for the next batch: its rate, and `shrink` = rate · λ · b/N.
+    fn advance(rule: Self::Rule, rate: f64, shrink: f64) -> Self::Rule;
+
+    /// The weight as it is now, with the penalty of the batches that did not touch it.
+    fn weight(self, rule: Self::Rule) -> f32;
+
+    /// Moves the weight along a gradient (uphill).
+    fn climb(&mut self, gradient: f32, rule: Self::Rule);
+
+    /// Whether the table must be rewritten to keep its precision; then `rebase` is called for each cell and for the rule.
+    fn is_stale(rule: Self::Rule) -> bool;
+
+    /// This cell under the rebased rule.
+    fn rebase(self, rule: Self::Rule) -> Self;
+
+    /// The rule after every cell was rebased.
+    fn rebased(rule: Self::Rule) -> Self::Rule;
+}
+
+/// A weight under SGD: the weight divided by the table's scale.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SgdCell(f32);
+
+/// What SGD shares: w = scale · cell, so that shrinking all weights is one product.
+#[derive(Debug, Clone, Copy)]
+pub struct SgdRule {
+    scale: f32,
+    rate_over_scale: f32,
+}
+
+impl Default for SgdRule {
+    fn default() -> Self {
+        SgdRule { scale: 1.0, rate_over_scale: 0.0 }
+    }
+}
+
+impl Cell for SgdCell {
+    type Rule = SgdRule;
+
+    fn advance(rule: SgdRule, rate: f64, shrink: f64) -> SgdRule {
+        let scale = f64::from(rule.scale) / (1.0 + shrink);
+        SgdRule { scale: scale as f32, rate_over_scale: (rate / scale) as f32 }
+    }
+
+    #[inline(always)]
+    fn weight(self, rule: SgdRule) -> f32 {
+        rule.scale * self.0
+    }
+
+    #[inline(always)]
+    fn climb(&mut self, gradient: f32, rule: SgdRule) {
+        self.0 += rule.rate_over_scale * gradient;
+    }
+
+    fn is_stale(rule: SgdRule) -> bool {
+        rule.scale < 1e-12
+    }
+
+    fn rebase(self, rule: SgdRule) -> Self {
+        SgdCell(self.weight(rule))
+    }
+
+    fn rebased(rule: SgdRule) -> SgdRule {
+        SgdRule { scale: 1.0, rate_over_scale: rule.rate_over_scale * rule.scale }
+    }
+}
+
+/// A weight under AdaGrad, with its sum of squares and the table's shrinkage when it was last touched: side by side, so that
+/// one cache miss brings all three.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AdagradCell {
+    weight: f32,
+    squares: f32,
+    shrinkage: f32,
+}
+
+/// What AdaGrad shares: the rate, and R = Σ η λ b/N so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AdagradRule {
+    rate: f32,
+    shrinkage: f64,
+}
+
+impl Cell for AdagradCell {
+    type Rule = AdagradRule;
+
+    fn advance(rule: AdagradRule, rate: f64, shrink: f64) -> AdagradRule {
+        AdagradRule { rate: rate as f32, shrinkage: rule.shrinkage + shrink }
+    }
+
+    #[inline(always)]
+    fn weight(self, rule: AdagradRule) -> f32 {
+        let missed = rule.shrinkage as f32 - self.shrinkage;
+        if missed == 0.0 || self.squares == 0.0 {
+            self.weight
+        } else {
+            self.weight * (-missed / self.squares.sqrt()).exp()
+        }
+    }
+
+    #[inline(always)]
+    fn climb(&mut self, gradient: f32, rule: AdagradRule) {
+        if gradient != 0.0 {
+            let weight = self.weight(rule);
+            self.squares += gradient * gradient;
+            self.weight = weight + rule.rate * gradient / self.squares.sqrt();
+            self.shrinkage = rule.shrinkage as f32;
+        }
+    }
+
+    fn is_stale(_: AdagradRule) -> bool {
+        false
+    }
+
+    fn rebase(self, _: AdagradRule) -> Self {
+        self
+    }
+
+    fn rebased(rule: AdagradRule) -> AdagradRule {
+        rule
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHRINK: f64 = 0.05;
+
+    /// A weight moved in a few batches only, read at the end, against every batch applied in turn to a plain number.
+    fn lazy_and_eager<C: Cell>(eager: impl Fn(&mut f64, &mut f64, f64)) -> (f64, f64) {
+        let gradients = [0.7, 0.0, 0.0, -0.2, 0.0, 0.4, 0.0, 0.0, 0.0];
+        let (mut cell, mut rule) = (C::default(), C::Rule::default());
+        let (mut weight, mut squares) = (0.0, 0.0);
+        for gradient in gradients {
+            rule = C::advance(rule, 0.1, SHRINK);
+            if gradient != 0.0 {
+                cell.climb(gradient as f32, rule);
+            }
+            eager(&mut weight, &mut squares, gradient);
+        }
+        (f64::from(cell.weight(rule)), weight)
+    }
+
+    #[test]
+    fn lazy_sgd_shrinks_like_a_sweep_over_the_table() {
+        let (lazy, eager) = lazy_and_eager::<SgdCell>(|w, _, g| *w = *w / (1.0 + SHRINK) + 0.1 * g);
+        assert!((lazy - eager).abs() < 1e-7, "{lazy} {eager}");
+    }
+
+    #[test]
+    fn lazy_adagrad_shrinks_like_a_sweep_over_the_table() {
+        let (lazy, eager) = lazy_and_eager::<AdagradCell>(|w, squares, g: f64| {
+            if *squares > 0.0 {
+                *w *= (-SHRINK / f64::sqrt(*squares)).exp();
+            }
+            *squares += g * g;
+            if g != 0.0 {
+                *w += 0.1 * g / squares.sqrt();
+            }
+        });
+        assert!((lazy - eager).abs() < 1e-6, "{lazy} {eager}");
+    }
+
+    #[test]
+    fn rebasing_keeps_the_weight() {
+        let (mut cell, mut rule) = (SgdCell::default(), SgdRule::default());
+        for _ in 0..200 {
+            rule = SgdCell::advance(rule, 0.1, 0.2);
+            cell.climb(1.0, rule);
+        }
+        assert!(SgdCell::is_stale(rule));
+        let (before, after) = (cell.weight(rule), cell.rebase(rule).weight(SgdCell::rebased(rule)));
+        assert!((before - after).abs() < 1e-6 * before.abs(), "{before} {after}");
+    }
+
+    #[test]
+    fn schedules() {
+        assert_eq!(Schedule::Linear.factor(3, 0.25), 0.75);
+        assert_eq!("0.5".parse::<Schedule>().unwrap().factor(3, 0.9), 0.125);
+        assert!("fast".parse::<Schedule>().is_err());
+    }
+}

@@ -1,0 +1,83 @@
+//! Data made from a seed, for the demo, the tests and the benches.
+
+use crate::data::Dataset;
+use crate::random::Stream;
+
+/// The paper's plane set: points in two dimensions, equally many around each of five centres (figure 1b).
+pub fn plane(points: usize, seed: u64) -> Dataset {
+    const CENTRES: [[f64; 2]; 5] = [[0.0, 3.0], [-2.6, 0.4], [2.7, 0.7], [-1.6, -2.6], [1.9, -2.4]];
+    let mut random = Stream::of(&[seed, 0]);
+    let mut data = Dataset::new(2, (1..=5).map(|k| k.to_string()).collect());
+    for n in 0..points {
+        let class = n % CENTRES.len();
+        for (d, centre) in CENTRES[class].iter().enumerate() {
+            data.push_entry(d as u32, (centre + 1.1 * random.normal()) as f32);
+        }
+        data.end_row(class as u32);
+    }
+    data
+}
+
+/// The shape of [`sparse`] data.
+#[derive(Debug, Clone, Copy)]
+pub struct Sparse {
+    /// How many rows.
+    pub rows: usize,
+    /// How many features.
+    pub features: usize,
+    /// How many classes.
+    pub classes: usize,
+    /// How many features a row has at most.
+    pub entries: usize,
+    /// The share of a row's features that speak for its class; the others come from a law that all classes share.
+    pub signal: f64,
+}
+
+/// Rows like those of text: classes and features follow Zipf's law, each class has some features of its own, and neighbouring
+/// classes share a part of theirs. Rows have unit length. `part` tells train from test: the classes' features depend on the seed
+/// alone.
+pub fn sparse(shape: Sparse, seed: u64, part: u64) -> Dataset {
+    const OWN: u64 = 12;
+    let mut data = Dataset::new(shape.features, (0..shape.classes).map(|k| format!("c{k}")).collect());
+    let mut row = Vec::with_capacity(shape.entries);
+    for n in 0..shape.rows {
+        let mut random = Stream::of(&[seed, 1, part, n as u64]);
+        let class = zipf(&mut random, shape.classes, 0.7);
+        row.clear();
+        for _ in 0..shape.entries {
+            let feature = if random.uniform() < shape.signal {
+                // Of its features, a class shares the first half with the class before it.
+                let which = random.below(OWN);
+                let owner = if which < OWN / 2 { class / 2 * 2 } else { class };
+                Stream::of(&[seed, 2, owner as u64, which]).below(shape.features as u64) as u32
+            } else {
+                zipf(&mut random, shape.features, 1.0) as u32
+            };
+            row.push(feature);
+        }
+        row.sort_unstable();
+        push_counts(&mut data, &row);
+        data.end_row(class as u32);
+    }
+    data
+}
+
+/// Adds the distinct features of a sorted list with their counts, scaled to unit length.
+fn push_counts(data: &mut Dataset, sorted: &[u32]) {
+    let length = sorted.chunk_by(|a, b| a == b).map(|same| (same.len() * same.len()) as f64).sum::<f64>().sqrt();
+    for same in sorted.chunk_by(|a, b| a == b) {
+        data.push_entry(same[0], (same.len() as f64 / length) as f32);
+    }
+}
+
+/// A number below n, of which k has a probability near (k + 1)^−power: the continuous law by its inverse.
+fn zipf(random: &mut Stream, n: usize, power: f64) -> usize {
+    let (u, n_plus) = (random.uniform(), n as f64 + 1.0);
+    let x = if (power - 1.0).abs() < 1e-9 {
+        n_plus.powf(u)
+    } else {
+        let q = 1.0 - power;
+        (1.0 + u * (n_plus.powf(q) - 1.0)).powf(1.0 / q)
+    };
+    (x as usize - 1).min(n - 1)
+}

@@ -1,0 +1,79 @@
+//! Gradients against finite differences, extreme scores, and the edges of the objectives.
+
+use ove::objective::Objective;
+use proptest::prelude::*;
+
+/// Scores of 2 to 12 classes, a C, and weights for the classes outside it.
+fn cases(size: f64) -> impl Strategy<Value = (Objective, Vec<f64>, usize, Vec<f64>)> {
+    let objective = prop::sample::select(Objective::ALL);
+    (objective, prop::collection::vec(-size..size, 2..12), 0usize..12, prop::collection::vec(0.1..50.0, 12)).prop_map(
+        |(objective, scores, inside, weights)| {
+            let inside = if objective == Objective::Merged { inside % scores.len() } else { 0 };
+            let outside = scores.len() - 1 - inside;
+            (objective, scores, inside, weights[..outside].to_vec())
+        },
+    )
+}
+
+fn value(objective: Objective, scores: &[f64], inside: usize, weights: &[f64]) -> f64 {
+    objective.value_and_gradient(&mut scores.to_vec(), inside, weights)
+}
+
+proptest! {
+    /// Central differences of fourth order: (−v(2h) + 8v(h) − 8v(−h) + v(−2h)) / 12h.
+    #[test]
+    fn gradients_match_finite_differences((objective, scores, inside, weights) in cases(8.0)) {
+        let mut gradient = scores.clone();
+        let at = objective.value_and_gradient(&mut gradient, inside, &weights);
+        for m in 0..scores.len() {
+            let moved = |by: f64| {
+                let mut scores = scores.clone();
+                scores[m] += by;
+                value(objective, &scores, inside, &weights)
+            };
+            let h = 1e-3;
+            let numeric = (8.0 * (moved(h) - moved(-h)) - (moved(2.0 * h) - moved(-2.0 * h))) / (12.0 * h);
+            prop_assert!(
+                (numeric - gradient[m]).abs() <= 1e-9 * at.abs().max(1.0),
+                "{objective} class {m}: {} by formula, {numeric} by differences", gradient[m]
+            );
+        }
+    }
+
+    /// A shift of all scores changes nothing, so the derivatives sum to zero; scores of ±1e4 stay finite.
+    #[test]
+    fn large_scores_stay_right((objective, scores, inside, weights) in cases(1e4), shift in -1e4..1e4) {
+        let mut gradient = scores.clone();
+        let at = objective.value_and_gradient(&mut gradient, inside, &weights);
+        prop_assert!(at.is_finite() && gradient.iter().all(|g| g.is_finite()));
+        let scale: f64 = 1.0 + weights.iter().sum::<f64>();
+        prop_assert!(gradient.iter().sum::<f64>().abs() <= 1e-12 * scale, "{objective}: {gradient:?}");
+        let shifted: Vec<f64> = scores.iter().map(|f| f + shift).collect();
+        prop_assert!((value(objective, &shifted, inside, &weights) - at).abs() <= 1e-10 * at.abs().max(1.0) * scale);
+    }
+
+    /// Weight w counts a class w times.
+    #[test]
+    fn a_weight_repeats_a_class(scores in prop::collection::vec(-5.0..5.0, 3)) {
+        let twice = [scores[0], scores[1], scores[2], scores[2]];
+        let weighted = value(Objective::OneVsEach, &scores, 0, &[1.0, 2.0]);
+        let repeated = value(Objective::OneVsEach, &twice, 0, &[1.0, 1.0, 1.0]);
+        prop_assert!((weighted - repeated).abs() < 1e-13);
+    }
+}
+
+/// Values where the exact answer is known: f_y far above leaves log p = −Σ e^d, far below leaves −d.
+#[test]
+fn limits() {
+    for &objective in Objective::ALL {
+        let ahead =
+            value(objective, &[50.0, 0.0, 1.0], 0, if objective == Objective::Softmax { &[] } else { &[1.0, 1.0] });
+        if objective != Objective::Bouchard {
+            let expected = -((-50f64).exp() + (-49f64).exp());
+            assert!((ahead - expected).abs() < 1e-12 * expected.abs(), "{objective}: {ahead:e}, not {expected:e}");
+        }
+        let behind = value(objective, &[-1e4, 0.0], 0, if objective == Objective::Softmax { &[] } else { &[1.0] });
+        // Bouchard's best α for two classes is their mean, at which the bound is d + 2 log σ(−d/2) → d.
+        assert!((behind + 1e4).abs() < 1e-9, "{objective}: {behind}");
+    }
+}

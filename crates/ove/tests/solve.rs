@@ -1,0 +1,244 @@
+//! The solvers: the same bits for any number of threads, unbiased estimates, known optima, and errors.
+
+use std::ops::ControlFlow;
+
+use ove::objective::Objective;
+use ove::options::{Options, Solver};
+use ove::sampler::SamplerKind;
+use ove::solve::{Problem, batch};
+use ove::step::{Schedule, StepKind};
+use ove::synthetic::{Sparse, plane, sparse};
+use ove::{Dataset, Error, Fit, Progress, Rows, train};
+
+const SHAPE: Sparse = Sparse { rows: 600, features: 300, classes: 40, entries: 15, signal: 0.5 };
+
+fn problem(data: &Dataset) -> Problem<'_> {
+    Problem { rows: data.rows(), labels: &data.labels, row_weights: None, classes: data.classes.len() }
+}
+
+fn fit(data: &Dataset, options: &Options) -> Fit {
+    train(&problem(data), options, &mut |_| ControlFlow::Continue(())).unwrap()
+}
+
+/// Every objective with every solver, sampler and step that it can have.
+fn all_settings() -> Vec<Options> {
+    let base = Options { l2: 0.5, epochs: 2, batch: 64, merge: 4, iterations: 15, ..Options::default() };
+    let mut all = Vec::new();
+    for &objective in Objective::ALL {
+        all.push(Options { objective, solver: Solver::Batch, ..base.clone() });
+        for &sampler in SamplerKind::ALL {
+            for &step in StepKind::ALL {
+                all.push(Options { objective, sampler, step, ..base.clone() });
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn same_bits_for_any_number_of_threads() {
+    let data = sparse(SHAPE, 1, 0);
+    for options in all_settings() {
+        let with = |threads| {
+            let fit = fit(&data, &Options { threads, ..options.clone() });
+            let bits: Vec<u32> = fit.linear.table().iter().map(|w| w.to_bits()).collect();
+            let trace: Vec<u64> = fit.trace.iter().map(|point| point.bound.to_bits()).collect();
+            (bits, trace)
+        };
+        let one = with(1);
+        assert!(one.0.iter().any(|&bits| bits != 0), "{options:?} moved nothing");
+        for threads in [2, 3, 7] {
+            assert!(with(threads) == one, "{threads} threads differ from one: {options:?}");
+        }
+    }
+}
+
+#[test]
+fn another_seed_gives_other_bits() {
+    let data = sparse(SHAPE, 1, 0);
+    let with = |seed| fit(&data, &Options { seed, ..Options::default() }).linear;
+    assert_eq!(with(4), with(4));
+    assert_ne!(with(4), with(5));
+}
+
+/// The bound that a run reports at its first batch is taken at w = 0, where the truth is known: N (K − 1) log ½ for one-vs-each.
+/// One SGD step from there moves the bias of each class along the gradient of eq. 16, also known. Averaged over seeds both must
+/// agree; a wrong weight would be off by its factor.
+#[test]
+fn sampled_bound_and_gradient_are_unbiased() {
+    let data = sparse(Sparse { rows: 30, features: 20, classes: 7, entries: 4, signal: 0.5 }, 2, 0);
+    let (n, k) = (data.len() as f64, data.classes.len());
+    let mut counts = vec![0.0; k];
+    data.labels.iter().for_each(|&label| counts[label as usize] += 1.0);
+    for &sampler in SamplerKind::ALL {
+        let options = Options { sampler, classes: 2, batch: 30, epochs: 1, step: StepKind::Sgd, ..Options::default() };
+        let options = Options { learning_rate: 1e-3, schedule: Schedule::Geometric(1.0), ..options };
+        // The rate is divided by the classes that a drawn one stands for.
+        let unit = 1e-3 / ((k as f64 - 1.0) / 2.0);
+        let seeds = 20_000;
+        let (mut bound, mut bias, mut squares) = (0.0, vec![0.0; k], vec![0.0; k]);
+        for seed in 0..seeds {
+            let fit = fit(&data, &Options { seed, threads: 1, ..options.clone() });
+            bound += fit.trace[0].bound / seeds as f64;
+            for (m, &b) in fit.linear.bias().iter().enumerate() {
+                let gradient = f64::from(b) / unit;
+                bias[m] += gradient / seeds as f64;
+                squares[m] += gradient * gradient / seeds as f64;
+            }
+        }
+        let truth = -n * (k as f64 - 1.0) * 2f64.ln();
+        assert!((bound - truth).abs() < 2e-2 * truth.abs(), "{sampler}: bound {bound}, not {truth}");
+        for m in 0..k {
+            // Σ over rows of (K − 1)/2 if the class is the row's own, else −1/2.
+            let truth = counts[m] * (k as f64 - 1.0) / 2.0 - (n - counts[m]) / 2.0;
+            let error = ((squares[m] - bias[m] * bias[m]) / seeds as f64).sqrt();
+            assert!(
+                (bias[m] - truth).abs() < 5.0 * error + 1e-3,
+                "{sampler} class {m}: {} ± {error}, not {truth}",
+                bias[m]
+            );
+        }
+    }
+}
+
+/// With every remaining class visited and a falling rate, the stochastic solver comes to the batch solver's maximum.
+#[test]
+fn stochastic_reaches_the_batch_maximum() {
+    let data = plane(200, 0);
+    for (objective, step) in [
+        (Objective::OneVsEach, StepKind::Sgd),
+        (Objective::OneVsEach, StepKind::Adagrad),
+        (Objective::Merged, StepKind::Sgd),
+        (Objective::Softmax, StepKind::Adagrad),
+    ] {
+        let base = Options { objective, l2: 1.0, merge: 2, ..Options::default() };
+        let exact = fit(&data, &Options { solver: Solver::Batch, tolerance: 1e-8, ..base.clone() });
+        assert!(exact.finished);
+        let rate = if step == StepKind::Sgd { 0.01 } else { 0.3 };
+        let sampled =
+            fit(&data, &Options { step, learning_rate: rate, classes: 1, batch: 10, epochs: 400, ..base.clone() });
+        let cost = |linear: &ove::Linear| {
+            let penalty: f64 = linear.table().iter().map(|&w| 0.5 * f64::from(w) * f64::from(w)).sum();
+            batch::bound(&problem(&data), &base, linear) - penalty
+        };
+        let (best, reached) = (cost(&exact.linear), cost(&sampled.linear));
+        assert!(
+            reached <= best + 1e-6 * best.abs() && reached >= best * 1.005,
+            "{objective} {step}: {reached}, not {best}"
+        );
+    }
+}
+
+/// Two classes and one feature: the optimum of penalised logistic regression, by bisection on its one free number.
+#[test]
+fn two_classes_are_logistic_regression() {
+    let (offsets, values) = ([0, 1, 2, 3, 4], [1.0, 2.0, -1.0, 0.5]);
+    let rows = Rows::new(1, &offsets, &[0, 0, 0, 0], &values).unwrap();
+    let problem = Problem { rows, labels: &[0, 0, 1, 1], row_weights: None, classes: 2 };
+    for objective in [Objective::Softmax, Objective::OneVsEach, Objective::Merged] {
+        let options = Options { objective, solver: Solver::Batch, l2: 1.0, tolerance: 1e-12, ..Options::default() };
+        let linear = train(&problem, &options, &mut |_| ControlFlow::Continue(())).unwrap().linear;
+        // By symmetry w_0 = −w_1 and b_0 = −b_1, so each satisfies w = Σ ± x σ(−margin).
+        let (w, b) = (f64::from(linear.weights()[0]), f64::from(linear.bias()[0]));
+        assert!((w + f64::from(linear.weights()[1])).abs() < 1e-6);
+        let pull = |n: usize| {
+            let sign = if n < 2 { 1.0 } else { -1.0 };
+            sign / (1.0 + (2.0 * sign * (w * f64::from(values[n]) + b)).exp())
+        };
+        let (dw, db): (f64, f64) =
+            (0..4).map(|n| (pull(n) * f64::from(values[n]), pull(n))).fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1));
+        assert!((w - dw).abs() < 1e-6 && (b - db).abs() < 1e-6, "{objective}: w {w} {dw}, b {b} {db}");
+    }
+}
+
+#[test]
+fn a_bias_without_penalty_matches_the_frequencies() {
+    // The exact softmax with a free bias gives each class, on average over rows, the probability of its frequency.
+    let data = plane(100, 3);
+    let options = Options {
+        objective: Objective::Softmax,
+        solver: Solver::Batch,
+        l2: 1.0,
+        tolerance: 1e-9,
+        ..Options::default()
+    };
+    let mean_of_first = |penalty_on_bias| {
+        let linear = fit(&data, &Options { penalty_on_bias, ..options.clone() }).linear;
+        let mut scores = vec![0.0; 5];
+        let of_row = |n| {
+            linear.scores(data.rows().row(n), &mut scores);
+            ove::model::probabilities(&scores)[0]
+        };
+        (0..data.len()).map(of_row).sum::<f64>() / data.len() as f64
+    };
+    assert!((mean_of_first(false) - 0.2).abs() < 1e-5);
+    assert!((mean_of_first(true) - 0.2).abs() > 1e-4);
+}
+
+#[test]
+fn a_row_weight_repeats_a_row() {
+    let data = plane(50, 5);
+    let mut repeated = Dataset::new(2, data.classes.clone());
+    let weights: Vec<f64> = (0..data.len()).map(|n| (n % 3) as f64).collect();
+    for n in 0..data.len() {
+        for _ in 0..n % 3 {
+            let row = data.rows().row(n);
+            row.indices.iter().zip(row.values).for_each(|(&d, &x)| repeated.push_entry(d, x));
+            repeated.end_row(data.labels[n]);
+        }
+    }
+    let options = Options { solver: Solver::Batch, l2: 1.0, tolerance: 1e-10, ..Options::default() };
+    let weighted = Problem { row_weights: Some(&weights), ..problem(&data) };
+    let weighted = train(&weighted, &options, &mut |_| ControlFlow::Continue(())).unwrap().linear;
+    let repeated = fit(&repeated, &options).linear;
+    for (a, b) in weighted.table().iter().zip(repeated.table()) {
+        assert!((a - b).abs() < 1e-5, "{a} {b}");
+    }
+}
+
+#[test]
+fn a_watch_can_stop_and_keep_what_was_reached() {
+    let data = sparse(SHAPE, 1, 0);
+    for solver in [Solver::Batch, Solver::Stochastic] {
+        let options = Options { solver, batch: 10, ..Options::default() };
+        let mut calls = 0;
+        let mut watch = |progress: &Progress<'_>| {
+            calls += 1;
+            assert_eq!((progress.snapshot)().classes(), 40);
+            if calls == 7 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let fit = train(&problem(&data), &options, &mut watch).unwrap();
+        assert_eq!(calls, 7);
+        assert!(!fit.finished && fit.linear.table().iter().any(|&w| w != 0.0));
+    }
+}
+
+#[test]
+fn a_rate_that_is_too_large_is_an_error() {
+    let data = sparse(SHAPE, 1, 0);
+    let options = Options { step: StepKind::Sgd, learning_rate: 1e38, epochs: 3, ..Options::default() };
+    let error = train(&problem(&data), &options, &mut |_| ControlFlow::Continue(())).unwrap_err();
+    assert!(matches!(error, Error::Diverged { epoch: 1, .. }), "{error}");
+}
+
+#[test]
+fn what_does_not_fit_together_is_an_error() {
+    let data = plane(10, 0);
+    let message = |problem: &Problem<'_>, options: &Options| {
+        train(problem, options, &mut |_| ControlFlow::Continue(())).unwrap_err().to_string()
+    };
+    let (good, options) = (problem(&data), Options::default());
+    assert_eq!(message(&Problem { labels: &[0], ..good }, &options), "1 labels for 10 rows, but each row has one");
+    assert_eq!(
+        message(&Problem { classes: 3, ..good }, &options),
+        "row 3 has no known class, but training needs the class of every row"
+    );
+    assert_eq!(
+        message(&Problem { row_weights: Some(&[f64::NAN; 10]), ..good }, &options),
+        "row 0 has the weight NaN, but weights are not negative"
+    );
+    let negative = Options { l2: -1.0, ..Options::default() };
+    assert_eq!(message(&good, &negative), "l2 is -1, but it is a number that is not negative");
+    let nothing = Options { classes: 0, ..Options::default() };
+    assert_eq!(message(&good, &nothing), "classes is 0, but it is at least 1");
+}
