@@ -1,1 +1,68 @@
-fn main() {}
+//! `ove`: train, use and look into softmax models with very many classes.
+//!
+//! Results go to stdout, words to stderr. Exit code 0: done; 2: something was wrong with what was given; 130: stopped by Ctrl-C.
+
+mod bound;
+mod chart;
+mod estimate;
+mod evaluate;
+mod input;
+mod inspect;
+mod interrupt;
+mod markup;
+mod memory;
+mod page;
+mod predict;
+mod progress;
+mod settings;
+mod theme;
+mod train;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Softmax models with very many classes, trained through the one-vs-each bound.
+#[derive(Parser)]
+#[command(version, arg_required_else_help = true, max_term_width = 110)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Train(train::Args),
+    Predict(predict::Args),
+    Evaluate(evaluate::Args),
+    Inspect(inspect::Args),
+    Bound(bound::Args),
+    Estimate(estimate::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = interrupt::install().and_then(|()| match cli.command {
+        Command::Train(args) => train::run(args),
+        Command::Predict(args) => predict::run(args),
+        Command::Evaluate(args) => evaluate::run(args),
+        Command::Inspect(args) => inspect::run(args),
+        Command::Bound(args) => bound::run(args),
+        Command::Estimate(args) => estimate::run(args),
+    });
+    match done {
+        Ok(()) if interrupt::requested() => ExitCode::from(130),
+        Ok(()) => ExitCode::SUCCESS,
+        // A reader such as `head` that has seen enough is no error.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let broken = |e: &std::io::Error| e.kind() == std::io::ErrorKind::BrokenPipe;
+    error.chain().any(|cause| cause.downcast_ref().is_some_and(broken))
+}

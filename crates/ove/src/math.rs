@@ -1,7 +1,34 @@
 //! The few numerical kernels that everything else stands on.
 //!
 //! Scalar functions never overflow and need no clamp: each works on an exponential of a number that is not positive.
-//! Vector kernels add in eight fixed lanes and without fused multiply-add, so SSE2, AVX2 and NEON give the same bits.
+//! Vector kernels add in a fixed order and without fused multiply-add, so SSE2, AVX2 and NEON give the same bits.
+
+/// Compiles a function twice, plainly and for AVX2, and calls the second where the processor has it. The look at the processor costs
+/// a load and a branch, so wrap the loop over a row or a piece, never a single product.
+macro_rules! vectorised {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $kind:ty),* $(,)?) $(-> $out:ty)? $body:block) => {
+        $(#[$meta])*
+        #[allow(unsafe_code)]
+        $vis fn $name($($arg: $kind),*) $(-> $out)? {
+            #[inline(always)]
+            fn plain($($arg: $kind),*) $(-> $out)? $body
+
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx2")]
+                fn with_avx2($($arg: $kind),*) $(-> $out)? {
+                    plain($($arg),*)
+                }
+                if std::arch::is_x86_feature_detected!("avx2") {
+                    // SAFETY: the function needs nothing but AVX2, which was just found.
+                    return unsafe { with_avx2($($arg),*) };
+                }
+            }
+            plain($($arg),*)
+        }
+    };
+}
+pub(crate) use vectorised;
 
 /// log(1 + eˣ) and its derivative σ(x), from one exponential.
 ///
@@ -24,46 +51,50 @@ pub fn log_sum_exp(xs: impl Iterator<Item = f64> + Clone) -> f64 {
     largest + xs.map(|x| (x - largest).exp()).sum::<f64>().ln()
 }
 
-/// Σ aᵢ bᵢ.
-#[inline]
-pub fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let (a8, a_rest) = a.as_chunks::<8>();
-    let (b8, b_rest) = b.as_chunks::<8>();
-    let mut lanes = [0.0; 8];
-    for (x, y) in a8.iter().zip(b8) {
-        for i in 0..8 {
-            lanes[i] += x[i] * y[i];
+vectorised! {
+    /// Adds a·(row r of the table) to `out` for each term (r, a). The table's rows are as long as `out`.
+    ///
+    /// Sixteen sums at a time stay in registers through all terms: a second look at the terms is cheaper than a load and a
+    /// store of each sum for each of them.
+    pub fn add_rows(table: &[f64], terms: impl Iterator<Item = (usize, f64)> + Clone, out: &mut [f64]) {
+        let width = out.len();
+        let (wide, rest) = out.as_chunks_mut::<16>();
+        let (narrow, rest) = rest.as_chunks_mut::<4>();
+        let narrow_from = wide.len() * 16;
+        let rest_from = narrow_from + narrow.len() * 4;
+        for (i, sums) in wide.iter_mut().enumerate() {
+            add_columns(table, width, i * 16, terms.clone(), sums);
+        }
+        for (i, sums) in narrow.iter_mut().enumerate() {
+            add_columns(table, width, narrow_from + i * 4, terms.clone(), sums);
+        }
+        if !rest.is_empty() {
+            for (row, a) in terms {
+                let columns = &table[row * width + rest_from..(row + 1) * width];
+                rest.iter_mut().zip(columns).for_each(|(sum, x)| *sum += a * x);
+            }
         }
     }
-    let rest: f64 = a_rest.iter().zip(b_rest).map(|(x, y)| x * y).sum();
-    lanes.iter().sum::<f64>() + rest
 }
 
-/// y += a x.
+/// The part of [`add_rows`] for `N` columns from `from` on.
 #[inline(always)]
-pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
-    for (y, x) in y.iter_mut().zip(x) {
-        *y += a * x;
-    }
-}
-
-/// Runs `work` compiled for AVX2 where the processor has it. Call it around a whole batch, never around one product:
-/// what is to profit must be inlined into `work`.
-#[inline]
-#[allow(unsafe_code)]
-pub fn vectorised<R>(work: impl FnOnce() -> R) -> R {
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx2")]
-        fn with_avx2<R>(work: impl FnOnce() -> R) -> R {
-            work()
-        }
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the function needs nothing but AVX2, which was just found.
-            return unsafe { with_avx2(work) };
+fn add_columns<const N: usize>(
+    table: &[f64],
+    width: usize,
+    from: usize,
+    terms: impl Iterator<Item = (usize, f64)>,
+    out: &mut [f64; N],
+) {
+    let mut sums = *out;
+    for (row, a) in terms {
+        let start = row * width + from;
+        let columns: &[f64; N] = table[start..start + N].try_into().expect("N columns");
+        for (sum, x) in sums.iter_mut().zip(columns) {
+            *sum += a * x;
         }
     }
-    work()
+    *out = sums;
 }
 
 #[cfg(test)]
@@ -98,9 +129,16 @@ mod tests {
     }
 
     #[test]
-    fn vectorised_changes_no_bit() {
-        let a: Vec<f64> = (0..1003).map(|i| (i as f64 * 0.37).sin()).collect();
-        let b: Vec<f64> = (0..1003).map(|i| (i as f64 * 0.11).cos()).collect();
-        assert_eq!(dot(&a, &b).to_bits(), vectorised(|| dot(&a, &b)).to_bits());
+    fn rows_add_up_whatever_their_width() {
+        for width in [1, 3, 4, 7, 16, 20, 21, 53] {
+            let table: Vec<f64> = (0..5 * width).map(|i| (i as f64 * 0.37).sin()).collect();
+            let terms = [(3, 0.5), (0, -2.0), (3, 1.25), (4, 1e-3)];
+            let mut out = vec![1.0; width];
+            add_rows(&table, terms.into_iter(), &mut out);
+            for (column, sum) in out.into_iter().enumerate() {
+                let expected = terms.iter().fold(1.0, |sum, (row, a)| sum + a * table[row * width + column]);
+                assert_eq!(sum, expected, "column {column} of {width}");
+            }
+        }
     }
 }

@@ -1,10 +1,15 @@
 //! A trained linear softmax model: scores f_k = w_k·x + b_k, and probabilities by the exact softmax over all classes.
 
+use std::ops::Range;
+
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::data::Row;
+use crate::data::{Row, Rows};
+use crate::error::Result;
 use crate::math::{log_sum_exp, vectorised};
 use crate::options::Options;
+use crate::solve::in_pool;
 
 /// Weights and biases, feature-major: the K weights of a feature lie side by side, because a row needs all classes of few
 /// features. One row more holds the biases.
@@ -48,18 +53,39 @@ impl Linear {
 
     /// The scores of all classes for a row. Features that the model does not know count as absent.
     pub fn scores(&self, row: Row<'_>, scores: &mut [f32]) {
-        vectorised(|| {
-            scores.copy_from_slice(self.bias());
-            let weights = self.weights();
-            for (&feature, &value) in row.indices.iter().zip(row.values) {
-                let start = feature as usize * self.classes;
-                if let Some(weights) = weights.get(start..start + self.classes) {
-                    for (score, weight) in scores.iter_mut().zip(weights) {
-                        *score += value * weight;
-                    }
+        scores.copy_from_slice(self.bias());
+        add_weights(self.weights(), row, scores);
+    }
+
+    /// The `count` most probable classes of each row in a range.
+    pub fn top(
+        &self,
+        rows: Rows<'_>,
+        range: Range<usize>,
+        count: usize,
+        threads: usize,
+    ) -> Result<Vec<Vec<Prediction>>> {
+        in_pool(threads, || {
+            let of_row = |scores: &mut Vec<f32>, n| {
+                self.scores(rows.row(n), scores);
+                top(scores, count)
+            };
+            Ok(range.into_par_iter().map_init(|| vec![0.0; self.classes], of_row).collect())
+        })
+    }
+}
+
+vectorised! {
+    /// Adds x_d·(the weights of feature d) to the scores for each feature of a row.
+    fn add_weights(weights: &[f32], row: Row<'_>, scores: &mut [f32]) {
+        for (&feature, &value) in row.indices.iter().zip(row.values) {
+            let start = feature as usize * scores.len();
+            if let Some(weights) = weights.get(start..start + scores.len()) {
+                for (score, weight) in scores.iter_mut().zip(weights) {
+                    *score += value * weight;
                 }
             }
-        });
+        }
     }
 }
 
@@ -69,18 +95,27 @@ pub fn probabilities(scores: &[f32]) -> Vec<f64> {
     scores.iter().map(|&f| (f64::from(f) - total).exp()).collect()
 }
 
-/// The `count` classes with the largest scores, best first, with their probabilities. Equal scores stand in class order.
-pub fn top(scores: &[f32], count: usize) -> Vec<(u32, f64)> {
+/// A class with its probability.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Prediction {
+    /// The class.
+    pub class: u32,
+    /// Its probability by the exact softmax over all classes.
+    pub probability: f64,
+}
+
+/// The `count` classes with the largest scores, best first. Equal scores stand in class order.
+pub fn top(scores: &[f32], count: usize) -> Vec<Prediction> {
     let total = log_sum_exp(scores.iter().map(|&f| f64::from(f)));
     let mut order: Vec<u32> = (0..scores.len() as u32).collect();
     let better = |&a: &u32, &b: &u32| scores[b as usize].total_cmp(&scores[a as usize]).then(a.cmp(&b));
-    let count = count.min(scores.len());
     if count < scores.len() {
         order.select_nth_unstable_by(count, better);
         order.truncate(count);
     }
     order.sort_unstable_by(better);
-    order.into_iter().map(|class| (class, (f64::from(scores[class as usize]) - total).exp())).collect()
+    let probability = |class: u32| (f64::from(scores[class as usize]) - total).exp();
+    order.into_iter().map(|class| Prediction { class, probability: probability(class) }).collect()
 }
 
 /// A point of the curve that training leaves behind.

@@ -82,8 +82,8 @@ impl Default for Options {
             learning_rate: 0.1,
             schedule: Schedule::Linear,
             seed: 0,
-            tolerance: 1e-4,
-            iterations: 1000,
+            tolerance: 1e-5,
+            iterations: 2000,
             threads: 0,
         }
     }

@@ -10,12 +10,11 @@ use std::cell::Cell;
 use rayon::prelude::*;
 
 use super::all_classes::AllClasses;
-use super::lbfgs::{self, Limits};
+use super::lbfgs::{self, Function, Limits};
 use super::{Fit, Problem, Progress, Watch};
 use crate::error::{Error, Result};
-use crate::math::{axpy, vectorised};
+use crate::math::add_rows;
 use crate::model::{Linear, TracePoint};
-use crate::objective::Objective;
 use crate::options::Options;
 
 /// Derivatives kept at a time: rows are taken in blocks whose N × K derivatives take at most this many numbers (128 MB).
@@ -57,15 +56,11 @@ pub(crate) fn maximise(problem: &Problem<'_>, options: &Options, watch: &mut Wat
     let weights = (problem.rows.features() + 1) * problem.classes;
     let limits = Limits { tolerance: options.tolerance, iterations: options.iterations };
 
-    let evaluated = Cell::new((0u64, 0.0));
-    let evaluate = |weights: &[f64], gradient: &mut [f64]| {
-        let (bound, penalty) = full.evaluate(weights, gradient);
-        evaluated.set((evaluated.get().0 + 1, bound));
-        penalty - bound
-    };
     let mut trace = Vec::new();
+    let (updates, bound) = (Cell::new(0u64), Cell::new(0.0));
+    let mut function = Counted { full: &full, updates: &updates, bound: &bound };
     let report = |iteration: lbfgs::Iteration<'_>| {
-        let (updates, bound) = evaluated.get();
+        let (updates, bound) = (updates.get(), bound.get());
         trace.push(TracePoint { updates, bound });
         // The gradient falls about geometrically, so the share of decades behind us is the share of work done.
         let decades = iteration.gradient.max(f64::MIN_POSITIVE).log10() / options.tolerance.log10();
@@ -79,7 +74,7 @@ pub(crate) fn maximise(problem: &Problem<'_>, options: &Options, watch: &mut Wat
             snapshot: &|| linear(problem.classes, iteration.x),
         })
     };
-    let minimum = lbfgs::minimise(vec![0.0; weights], &full.curvature(), limits, evaluate, report);
+    let minimum = lbfgs::minimise(vec![0.0; weights], &mut function, limits, report);
     Solution { weights: minimum.x, trace, converged: minimum.converged }
 }
 
@@ -88,6 +83,26 @@ pub fn bound(problem: &Problem<'_>, options: &Options, linear: &Linear) -> f64 {
     let full = FullSum::new(problem, options);
     let weights: Vec<f64> = linear.table().iter().map(|&w| f64::from(w)).collect();
     full.blocks.iter().map(|block| full.derivatives(block, &weights).1).sum()
+}
+
+/// The penalised sum with its sign turned, and what the last evaluation told.
+struct Counted<'a> {
+    full: &'a FullSum<'a>,
+    updates: &'a Cell<u64>,
+    bound: &'a Cell<f64>,
+}
+
+impl Function for Counted<'_> {
+    fn evaluate(&mut self, weights: &[f64], gradient: &mut [f64]) -> f64 {
+        let (bound, penalty) = self.full.evaluate(weights, gradient);
+        self.updates.set(self.updates.get() + 1);
+        self.bound.set(bound);
+        penalty - bound
+    }
+
+    fn curvature(&mut self, weights: &[f64], curvature: &mut [f64]) {
+        self.full.curvature(weights, curvature);
+    }
 }
 
 struct FullSum<'a> {
@@ -151,7 +166,7 @@ impl<'a> FullSum<'a> {
     fn evaluate(&self, weights: &[f64], gradient: &mut [f64]) -> (f64, f64) {
         let bound = self.blocks.iter().enumerate().map(|(b, block)| {
             let (derivatives, bound) = self.derivatives(block, weights);
-            self.add_gradient(block, &derivatives, gradient, b == 0);
+            self.add_products(block, &derivatives, gradient, b == 0, |x| -x);
             bound
         });
         let bound = bound.sum();
@@ -185,30 +200,29 @@ impl<'a> FullSum<'a> {
     fn scores(&self, n: usize, weights: &[f64], scores: &mut [f64]) {
         let classes = self.problem.classes;
         let row = self.problem.rows.row(n);
-        vectorised(|| {
-            scores.copy_from_slice(&weights[weights.len() - classes..]);
-            for (&feature, &value) in row.indices.iter().zip(row.values) {
-                let start = feature as usize * classes;
-                axpy(f64::from(value), &weights[start..start + classes], scores);
-            }
-        });
+        let terms = row.indices.iter().zip(row.values).map(|(&feature, &value)| (feature as usize, f64::from(value)));
+        scores.copy_from_slice(&weights[weights.len() - classes..]);
+        add_rows(weights, terms, scores);
     }
 
-    /// Adds −XᵀG of a block to the gradient, or begins it.
-    fn add_gradient(&self, block: &Block, derivatives: &[f64], gradient: &mut [f64], begin: bool) {
+    /// Adds Σ_n factor(x) · derivatives of a block's rows to each feature, or begins these sums: −XᵀG with factor −x.
+    fn add_products(
+        &self,
+        block: &Block,
+        derivatives: &[f64],
+        gradient: &mut [f64],
+        begin: bool,
+        factor: impl Fn(f64) -> f64 + Sync,
+    ) {
         let classes = self.problem.classes;
         gradient.par_chunks_mut(FEATURES_A_TASK * classes).enumerate().for_each(|(task, gradient)| {
-            vectorised(|| {
-                for (feature, gradient) in (task * FEATURES_A_TASK..).zip(gradient.chunks_mut(classes)) {
-                    if begin {
-                        gradient.fill(0.0);
-                    }
-                    for &(n, value) in block.entries_of(feature) {
-                        let start = n as usize * classes;
-                        axpy(-f64::from(value), &derivatives[start..start + classes], gradient);
-                    }
+            for (feature, gradient) in (task * FEATURES_A_TASK..).zip(gradient.chunks_mut(classes)) {
+                if begin {
+                    gradient.fill(0.0);
                 }
-            });
+                let terms = block.entries_of(feature).iter().map(|&(n, x)| (n as usize, factor(f64::from(x))));
+                add_rows(derivatives, terms, gradient);
+            }
         });
     }
 
@@ -219,31 +233,33 @@ impl<'a> FullSum<'a> {
             true => weights.len(),
             false => weights.len() - self.problem.classes,
         };
-        lbfgs::add(&mut gradient[..penalised], l2, &weights[..penalised]);
+        gradient[..penalised].par_iter_mut().zip(weights).with_min_len(4096).for_each(|(g, w)| *g += l2 * w);
         0.5 * l2 * lbfgs::dot(&weights[..penalised], &weights[..penalised])
     }
 
-    /// The diagonal of the Hessian at w = 0, as far as it differs between features: λ + Σ x²·(curvature of a score). With equal
-    /// scores that curvature is (1/K)(1 − 1/K) for softmax; for one-vs-each, 1/4 a pair, and a row has K − 1 pairs to share among K
-    /// classes twice.
-    fn curvature(&self) -> Vec<f64> {
-        let k = self.problem.classes as f64;
-        let of_score = match self.options.objective {
-            Objective::Softmax | Objective::Bouchard => (1.0 - 1.0 / k) / k,
-            Objective::OneVsEach | Objective::Merged => 0.5 * (1.0 - 1.0 / k),
-        };
-        let bias = self.problem.rows.features();
-        let mut curvature = Vec::with_capacity((bias + 1) * self.problem.classes);
-        for feature in 0..=bias {
-            let square = |block: &Block| -> f64 {
-                block.entries_of(feature).iter().map(|&(_, x)| f64::from(x) * f64::from(x)).sum()
-            };
-            let data = of_score * self.blocks.iter().map(square).sum::<f64>();
-            let penalty = if feature == bias && !self.options.penalty_on_bias { 0.0 } else { self.options.l2 };
-            // A feature that no row has and no penalty holds never moves; any positive number will do.
-            let total = if data + penalty > 0.0 { data + penalty } else { 1.0 };
-            curvature.extend(std::iter::repeat_n(total, self.problem.classes));
+    /// The diagonal of the Hessian: λ + Σ x² h, where h is the second derivative of the bound in a score, with its sign turned. A
+    /// remaining class whose derivative is −p has h = p(1 − p), be it a probability or a sigmoid. The own class takes the
+    /// sum of these, which is right for one-vs-each and near enough for the others.
+    fn curvature(&self, weights: &[f64], curvature: &mut [f64]) {
+        let classes = self.problem.classes;
+        for (b, block) in self.blocks.iter().enumerate() {
+            let (mut second, _) = self.derivatives(block, weights);
+            second.par_chunks_mut(classes).enumerate().for_each(|(n, derivatives)| {
+                let own = self.problem.labels[block.first + n] as usize;
+                let weight = self.problem.row_weight(block.first + n);
+                derivatives[own] = 0.0;
+                for derivative in &mut *derivatives {
+                    *derivative = -*derivative * (1.0 + *derivative / weight.max(f64::MIN_POSITIVE));
+                }
+                derivatives[own] = derivatives.iter().sum();
+            });
+            self.add_products(block, &second, curvature, b == 0, |x| x * x);
         }
-        curvature
+        let bias = curvature.len() - classes;
+        for (at, curvature) in curvature.iter_mut().enumerate() {
+            let penalty = if at < bias || self.options.penalty_on_bias { self.options.l2 } else { 0.0 };
+            // A weight that nothing holds never moves; any positive number will do.
+            *curvature = (*curvature + penalty).max(1e-12);
+        }
     }
 }

@@ -1,0 +1,68 @@
+//! `ove estimate`.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use ove::estimate::{Method, estimate};
+use ove::options::Solver;
+use ove::read::counts;
+use serde_json::json;
+
+use crate::settings::{self, BatchFlags, ObjectiveFlags, StochasticFlags, ThreadFlags, choice};
+use crate::{interrupt, progress};
+
+/// Estimate probabilities from counts
+///
+/// The non-parametric case of the paper: one free score a value. Exact likelihood and one-vs-each bound agree on N_k/N; Bouchard's
+/// bound exaggerates.
+#[derive(clap::Args)]
+#[command(after_help = "Example: printf 'cat\\t7\\ndog\\t2\\n' | ove estimate - --objective bouchard")]
+pub struct Args {
+    /// A file with a count a line, or `name<TAB>count`; `-` is stdin
+    counts: PathBuf,
+    /// How the maximum is found; by its formula where there is one, else by batch, if not given
+    #[arg(long, value_parser = choice!(Method))]
+    method: Option<Method>,
+    #[command(flatten)]
+    objective: ObjectiveFlags,
+    #[command(flatten)]
+    threads: ThreadFlags,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    stochastic: StochasticFlags,
+    #[command(flatten)]
+    batch: BatchFlags,
+}
+
+/// Estimates.
+pub fn run(args: Args) -> Result<()> {
+    let values = counts::read(&args.counts)?;
+    let counts: Vec<u64> = values.iter().map(|value| value.count).collect();
+    let occurring = counts.iter().filter(|&&count| count > 0).count();
+    let method = args.method.unwrap_or(Method::best_for(args.objective.objective, occurring));
+    let options =
+        settings::options(Solver::Stochastic, true, &args.objective, &args.stochastic, &args.batch, &args.threads);
+    let mut line = progress::Line::new(counts.iter().sum::<u64>() as usize);
+    let probabilities = interrupt::held(|| estimate(&counts, method, &options, &mut |progress| line.hear(progress)))?;
+    line.finish();
+    if args.json {
+        let names: Vec<&str> = values.iter().map(|value| value.name.as_str()).collect();
+        let object = json!({
+            "objective": options.objective,
+            "method": method,
+            "names": names,
+            "counts": counts,
+            "probabilities": probabilities,
+        });
+        println!("{object}");
+        return Ok(());
+    }
+    eprintln!("{} by {method}", options.objective);
+    for (value, p) in values.iter().zip(probabilities) {
+        println!("{}\t{}\t{p:.8}", value.name, value.count);
+    }
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! `ove evaluate`.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::Result;
+use ove::{Dataset, Evaluation, Model};
+use serde_json::{Map, Value};
+
+use crate::input::DataFlags;
+use crate::memory;
+use crate::settings::ThreadFlags;
+
+/// Measure a model on rows whose classes are known
+///
+/// Probabilities are those of the exact softmax over all classes. A row whose class the model never saw counts as an error and is
+/// left out of nlpd and bound.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The model
+    model: PathBuf,
+    /// Rows with classes
+    data: PathBuf,
+    #[command(flatten)]
+    input: DataFlags,
+    #[command(flatten)]
+    threads: ThreadFlags,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Evaluates.
+pub fn run(args: Args) -> Result<()> {
+    let model = Model::load(&args.model)?;
+    let data = args.input.read_for(&model, &args.data, true)?;
+    let timed = evaluate(&model, &data, args.threads.threads)?;
+    if args.json {
+        println!("{}", Value::Object(timed.json()));
+    } else {
+        timed.print();
+    }
+    Ok(())
+}
+
+/// An evaluation with the time it took.
+pub struct Timed {
+    /// What was found.
+    pub evaluation: Evaluation,
+    /// How long scoring all rows took.
+    pub predict_seconds: f64,
+}
+
+/// Evaluates and takes the time.
+pub fn evaluate(model: &Model, data: &Dataset, threads: usize) -> Result<Timed> {
+    let start = Instant::now();
+    let evaluation = ove::evaluate(model, data.rows(), &data.labels, threads)?;
+    Ok(Timed { evaluation, predict_seconds: start.elapsed().as_secs_f64() })
+}
+
+impl Timed {
+    /// The keys of `--json`.
+    pub fn json(&self) -> Map<String, Value> {
+        let Ok(Value::Object(mut map)) = serde_json::to_value(&self.evaluation) else { unreachable!("it is a struct") };
+        map.insert("predict_seconds".into(), self.predict_seconds.into());
+        map.insert("peak_memory_bytes".into(), memory::peak_bytes().into());
+        map
+    }
+
+    /// For people.
+    pub fn print(&self) {
+        let e = &self.evaluation;
+        println!("rows             {} ({:.2} s)", e.rows, self.predict_seconds);
+        if e.unknown_rows > 0 {
+            println!(
+                "unknown class    {} rows, each counted as an error and left out of nlpd and bound",
+                e.unknown_rows
+            );
+        }
+        println!("error            {:.4}", e.error);
+        println!("nlpd             {:.4}", e.nlpd);
+        println!(
+            "bound            {:.2} ({:.4} a row, {:.4} below the exact value)",
+            e.bound,
+            per(e.bound, e),
+            per(e.gap, e)
+        );
+        println!("precision@1/3/5  {:.4} {:.4} {:.4}", e.precision_at_1, e.precision_at_3, e.precision_at_5);
+        println!("nDCG@5           {:.4}", e.ndcg_at_5);
+        println!("PSP@1            {:.4}", e.psp_at_1);
+        println!("ECE              {:.4}", e.ece);
+    }
+}
+
+fn per(total: f64, e: &Evaluation) -> f64 {
+    total / (e.rows - e.unknown_rows).max(1) as f64
+}

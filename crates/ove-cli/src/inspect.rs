@@ -1,0 +1,109 @@
+//! `ove inspect`.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use ove::{Error, Model};
+use serde_json::{Value, json};
+
+/// Show what a model is
+///
+/// Without --class: its size, how it was trained and the curve of its bound. With it: the features that speak most for the class
+/// and most against it.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The model
+    model: PathBuf,
+    /// The class to look at
+    #[arg(long, value_name = "NAME")]
+    class: Option<String>,
+    /// How many features to show for and against a class
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Shows.
+pub fn run(args: Args) -> Result<()> {
+    let model = Model::load(&args.model)?;
+    match &args.class {
+        Some(name) => show_class(&model, name, &args),
+        None => show_model(&model, args.json),
+    }
+}
+
+fn show_model(model: &Model, as_json: bool) -> Result<()> {
+    let card = &model.card;
+    let options = serde_json::to_value(&card.options)?;
+    if as_json {
+        let object = json!({
+            "classes": model.linear.classes(),
+            "features": model.linear.features(),
+            "rows": card.rows,
+            "finished": card.finished,
+            "options": options,
+            "trace": card.trace,
+        });
+        println!("{object}");
+        return Ok(());
+    }
+    println!("{} classes, {} features, {} training rows", model.linear.classes(), model.linear.features(), card.rows);
+    if !card.finished {
+        println!("training was not finished");
+    }
+    let mut by_count: Vec<usize> = (0..card.classes.len()).collect();
+    by_count.sort_by_key(|&k| std::cmp::Reverse(card.counts[k]));
+    let most: Vec<String> =
+        by_count.iter().take(5).map(|&k| format!("{} ({})", card.classes[k], card.counts[k])).collect();
+    println!("most frequent: {}", most.join(", "));
+    println!("\noptions");
+    if let Value::Object(options) = options {
+        for (name, value) in options {
+            println!("  {name:<16} {value}");
+        }
+    }
+    println!("\nupdates      bound      bound a row");
+    for point in card.trace.iter().step_by(card.trace.len().div_ceil(12).max(1)) {
+        println!("{:>8}  {:>12.2}  {:>10.4}", point.updates, point.bound, point.bound / card.rows as f64);
+    }
+    Ok(())
+}
+
+fn show_class(model: &Model, name: &str, args: &Args) -> Result<()> {
+    let card = &model.card;
+    let class = card.classes.iter().position(|class| class == name).ok_or_else(|| Error::Option {
+        name: "class",
+        found: format!("`{name}`"),
+        allowed: format!("the model has {} classes such as {}", card.classes.len(), card.classes[0]),
+    })?;
+    let classes = model.linear.classes();
+    let mut weights: Vec<(usize, f32)> =
+        model.linear.weights().iter().skip(class).step_by(classes).copied().enumerate().collect();
+    weights.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let count = args.top.min(weights.len());
+    let speaks_for = weights[..count].iter().filter(|(_, w)| *w > 0.0);
+    let speaks_against = weights[weights.len() - count..].iter().rev().filter(|(_, w)| *w < 0.0);
+    let feature = |d: usize| card.feature_names.get(d).cloned().unwrap_or_else(|| format!("feature {d}"));
+    if args.json {
+        let list = |weights: &mut dyn Iterator<Item = &(usize, f32)>| -> Vec<Value> {
+            weights.map(|&(d, w)| json!({ "feature": feature(d), "index": d, "weight": w })).collect()
+        };
+        let object = json!({
+            "class": name,
+            "count": card.counts[class],
+            "bias": model.linear.bias()[class],
+            "for": list(&mut speaks_for.clone()),
+            "against": list(&mut speaks_against.clone()),
+        });
+        println!("{object}");
+        return Ok(());
+    }
+    println!("{name}: {} training rows, bias {:.4}", card.counts[class], model.linear.bias()[class]);
+    println!("\nspeaks for it");
+    speaks_for.for_each(|&(d, w)| println!("  {w:>9.4}  {}", feature(d)));
+    println!("\nspeaks against it");
+    speaks_against.for_each(|&(d, w)| println!("  {w:>9.4}  {}", feature(d)));
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! `ove predict`.
+
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+use anyhow::Result;
+use ove::Model;
+use ove::model::Prediction;
+use serde_json::json;
+
+use crate::input::DataFlags;
+use crate::settings::ThreadFlags;
+
+/// Rows that are predicted before their lines are written.
+const CHUNK: usize = 4096;
+
+/// Name the most probable classes of each row
+///
+/// Prints a line a row: class, probability, class, probability, …, separated by tabs, the best first.
+#[derive(clap::Args)]
+#[command(after_help = "Example: ove predict my.model test.svm --top 1 | head")]
+pub struct Args {
+    /// The model
+    model: PathBuf,
+    /// Rows; classes may be absent; `-` is stdin
+    data: PathBuf,
+    /// How many classes to name
+    #[arg(long, value_name = "K", default_value_t = 5)]
+    top: usize,
+    #[command(flatten)]
+    input: DataFlags,
+    #[command(flatten)]
+    threads: ThreadFlags,
+    /// Print a JSON object a row
+    #[arg(long)]
+    json: bool,
+}
+
+/// Predicts.
+pub fn run(args: Args) -> Result<()> {
+    let model = Model::load(&args.model)?;
+    let data = args.input.read_for(&model, &args.data, false)?;
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    for first in (0..data.len()).step_by(CHUNK) {
+        let rows = first..(first + CHUNK).min(data.len());
+        for top in model.linear.top(data.rows(), rows, args.top, args.threads.threads)? {
+            write_line(&mut out, &model, &top, args.json)?;
+        }
+    }
+    Ok(out.flush()?)
+}
+
+fn write_line(out: &mut impl Write, model: &Model, top: &[Prediction], as_json: bool) -> Result<()> {
+    let name = |p: &Prediction| &model.card.classes[p.class as usize];
+    if as_json {
+        let labels: Vec<_> = top.iter().map(name).collect();
+        let probabilities: Vec<_> = top.iter().map(|p| p.probability).collect();
+        writeln!(out, "{}", json!({ "labels": labels, "probabilities": probabilities }))?;
+    } else {
+        let fields: Vec<_> = top.iter().map(|p| format!("{}\t{:.6}", name(p), p.probability)).collect();
+        writeln!(out, "{}", fields.join("\t"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! A line that moves while training runs, on a terminal only: bound, rate and time left.
+
+use std::io::IsTerminal;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use ove::Progress;
+
+use crate::interrupt;
+
+const STEPS: u64 = 10_000;
+
+/// Watches a training run.
+pub struct Line {
+    bar: ProgressBar,
+    rows: u64,
+    shown: Instant,
+    /// The bound, smoothed over about the last hundred batches.
+    bound: Option<f64>,
+}
+
+impl Line {
+    /// For a run on this many rows.
+    pub fn new(rows: usize) -> Self {
+        let target =
+            if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(Some(STEPS), target);
+        let style = ProgressStyle::with_template("{bar:24} {percent:>3}%  {msg}  {eta} left");
+        bar.set_style(style.expect("the template is well-formed"));
+        Line { bar, rows: rows as u64, shown: Instant::now(), bound: None }
+    }
+
+    /// Hears of progress; ends the run after Ctrl-C.
+    pub fn hear(&mut self, progress: &Progress<'_>) -> ControlFlow<()> {
+        self.bound = match self.bound {
+            Some(bound) if progress.learning_rate > 0.0 => Some(bound + 0.01 * (progress.bound - bound)),
+            _ => Some(progress.bound),
+        };
+        if !self.bar.is_hidden() && self.shown.elapsed() > Duration::from_millis(100) {
+            self.shown = Instant::now();
+            self.show(progress);
+        }
+        if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn show(&self, progress: &Progress<'_>) {
+        let bound = self.bound.unwrap_or_default() / self.rows as f64;
+        let pass = if progress.learning_rate > 0.0 {
+            let rate = progress.updates as f64 / self.bar.elapsed().as_secs_f64();
+            format!("epoch {}  {rate:.0} updates/s  learning rate {:.2e}", progress.epoch, progress.learning_rate)
+        } else {
+            format!("iteration {}", progress.epoch)
+        };
+        self.bar.set_message(format!("{pass}  bound {bound:.4} a row"));
+        self.bar.set_position((progress.done * STEPS as f64) as u64);
+    }
+
+    /// Takes the line away.
+    pub fn finish(self) {
+        self.bar.finish_and_clear();
+    }
+}

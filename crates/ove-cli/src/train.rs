@@ -1,0 +1,175 @@
+//! `ove train`.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use ove::model::Card;
+use ove::options::{Options, Solver};
+use ove::step::StepKind;
+use ove::{Dataset, Fit, Model, Problem};
+use serde_json::json;
+
+use crate::input::DataFlags;
+use crate::memory::{self, Bytes};
+use crate::settings::{self, BatchFlags, ObjectiveFlags, StochasticFlags, ThreadFlags, choice};
+use crate::{evaluate, interrupt, progress};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+/// Train a model
+///
+/// Reads rows with their classes, maximises the objective and writes the model. Ctrl-C ends training early and keeps what was
+/// reached.
+#[derive(clap::Args)]
+#[command(after_help = "Example: ove train train.svm -o my.model --valid test.svm --epochs 10")]
+pub struct Args {
+    /// Rows with classes: libsvm, XMC repository, IDX, ARFF or 20-newsgroups triples, gzipped or not; `-` is stdin
+    data: PathBuf,
+    /// Where the model goes
+    #[arg(short, long, value_name = "MODEL")]
+    output: PathBuf,
+    /// Rows to evaluate the model on afterwards
+    #[arg(long, value_name = "DATA")]
+    valid: Option<PathBuf>,
+    #[command(flatten)]
+    input: DataFlags,
+    #[command(flatten)]
+    objective: ObjectiveFlags,
+    /// Leave the biases out of the penalty
+    #[arg(long)]
+    no_penalty_on_bias: bool,
+    /// Subsampled rows and classes, or L-BFGS on the full sum
+    #[arg(long, value_parser = choice!(Solver), default_value_t = Options::default().solver)]
+    solver: Solver,
+    /// The most memory that the weights may take
+    #[arg(long, value_name = "BYTES", default_value = "8GB")]
+    memory: Bytes,
+    #[command(flatten)]
+    threads: ThreadFlags,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    stochastic: StochasticFlags,
+    #[command(flatten)]
+    batch: BatchFlags,
+}
+
+/// Trains.
+pub fn run(args: Args) -> Result<()> {
+    let options = settings::options(
+        args.solver,
+        !args.no_penalty_on_bias,
+        &args.objective,
+        &args.stochastic,
+        &args.batch,
+        &args.threads,
+    );
+    options.check()?;
+    let mut data = args.input.read(&args.data)?;
+    data.drop_unused_classes();
+    let valid = args.valid.as_deref();
+    check_memory(&data, &options, args.memory)?;
+    eprintln!("{} rows, {} features, {} classes", data.len(), data.features(), data.classes.len());
+
+    let start = Instant::now();
+    let (model, fit_summary) = interrupt::held(|| {
+        let fit = fit(&data, &options)?;
+        let summary = (fit.updates, fit.finished, fit.trace.last().map(|point| point.bound));
+        let model = into_model(fit, data, options);
+        model.save(&args.output).with_context(|| format!("saving {}", args.output.display()))?;
+        anyhow::Ok((model, summary))
+    })?;
+    let (updates, finished, bound) = fit_summary;
+    let train_seconds = start.elapsed().as_secs_f64();
+    if !finished {
+        eprintln!("{}", unfinished(&model.card.options));
+    }
+    let evaluation = match valid {
+        Some(path) => {
+            Some(evaluate::evaluate(&model, &args.input.read_for(&model, path, true)?, args.threads.threads)?)
+        }
+        None => None,
+    };
+    let facts = json!({
+        "model": args.output,
+        "rows": model.card.rows,
+        "classes": model.linear.classes(),
+        "features": model.linear.features(),
+        "bound": bound,
+        "finished": finished,
+        "train_seconds": train_seconds,
+        "updates_per_second": updates as f64 / train_seconds,
+        "peak_memory_bytes": memory::peak_bytes(),
+    });
+    if args.json {
+        // The figures of the validation rows take the place of those that training has too.
+        let mut object = facts.as_object().cloned().unwrap_or_default();
+        object.extend(evaluation.map(|e| e.json()).unwrap_or_default());
+        println!("{}", serde_json::Value::Object(object));
+        return Ok(());
+    }
+    println!("model            {}", args.output.display());
+    println!("train seconds    {train_seconds:.2} ({:.0} updates/s)", updates as f64 / train_seconds);
+    if let Some(bound) = bound {
+        println!("bound            {bound:.2} ({:.4} a row)", bound / model.card.rows as f64);
+    }
+    if let Some(evaluation) = evaluation {
+        evaluation.print();
+    }
+    Ok(())
+}
+
+/// Trains with a progress line.
+pub fn fit(data: &Dataset, options: &Options) -> Result<Fit> {
+    let problem = Problem { rows: data.rows(), labels: &data.labels, row_weights: None, classes: data.classes.len() };
+    let mut line = progress::Line::new(data.len());
+    let fit = ove::train(&problem, options, &mut |progress| line.hear(progress));
+    line.finish();
+    Ok(fit?)
+}
+
+/// The model of a fit, with the names of its data.
+pub fn into_model(fit: Fit, data: Dataset, options: Options) -> Model {
+    let mut counts = vec![0; data.classes.len()];
+    data.labels.iter().for_each(|&label| counts[label as usize] += 1);
+    let card = Card {
+        options,
+        counts,
+        rows: data.len() as u64,
+        classes: data.classes,
+        feature_names: data.feature_names,
+        finished: fit.finished,
+        trace: fit.trace,
+    };
+    Model { linear: fit.linear, card }
+}
+
+fn unfinished(options: &Options) -> String {
+    if interrupt::requested() {
+        "stopped early; the model holds what was reached".into()
+    } else {
+        format!("the tolerance {} was not reached within {} iterations", options.tolerance, options.iterations)
+    }
+}
+
+/// Refuses a table beyond the budget before anything is allocated.
+fn check_memory(data: &Dataset, options: &Options, memory: Bytes) -> Result<()> {
+    let bytes_a_weight = match (options.solver, options.step) {
+        // The weights, their gradient, a trial point with its own, and six pairs of each, in 64 bits.
+        (Solver::Batch, _) => 16 * 8,
+        (Solver::Stochastic, StepKind::Sgd) => 4 + 4,
+        (Solver::Stochastic, StepKind::Adagrad) => 12 + 4,
+    };
+    let weights = (data.features() as u64 + 1) * data.classes.len() as u64;
+    let needed = Bytes(weights * bytes_a_weight);
+    if needed.0 > memory.0 {
+        bail!(
+            "{} classes times {} features need {needed} for the {} solver, but --memory allows {memory}",
+            data.classes.len(),
+            data.features() + 1,
+            options.solver,
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! ARFF, Weka's form: attributes first, then a row a line, dense or sparse.
+//!
+//! ```text
+//! @relation fruit            % a comment
+//! @attribute weight numeric
+//! @attribute round {0,1}
+//! @attribute kind {apple,'sour cherry'}
+//! @data
+//! 170,1,apple
+//! {0 8,2 'sour cherry'}
+//! ```
+//!
+//! A sparse row names attributes from 0 and leaves out zeros; for a nominal attribute, zero is its first value. Label
+//! attributes are not features: the features are numbered as if the labels were not there.
+
+mod header;
+mod labels;
+mod scan;
+
+use std::collections::HashMap;
+
+use super::lines::{Line, Lines, quote};
+use super::source::Source;
+use super::{ReadOptions, number, pair};
+use crate::data::{Dataset, NO_CLASS};
+use crate::error::Result;
+use header::{Attribute, Header, Kind};
+use labels::{Labels, Role};
+use scan::{Scan, Token};
+
+/// The rows as far as they are read.
+struct Reader {
+    attributes: Vec<Attribute>,
+    labels: Labels,
+    /// The class of each value of the class attribute.
+    values: HashMap<String, u32>,
+    labels_required: bool,
+    data: Dataset,
+}
+
+pub(super) fn read(source: Source, options: &ReadOptions) -> Result<Dataset> {
+    let mut lines = Lines::new(source);
+    let header = Header::read(&mut lines)?;
+    let labels = labels::choose(&header, lines.source(), options)?;
+    let mut reader = Reader::new(header, labels, options.labels_required);
+    while let Some(line) = lines.next_line()? {
+        let scan = Scan::new(line);
+        if !scan.at_end() {
+            reader.row(line, scan)?;
+        }
+    }
+    let mut data = reader.data;
+    data.drop_unused_classes();
+    Ok(data)
+}
+
+impl Reader {
+    fn new(header: Header, labels: Labels, labels_required: bool) -> Self {
+        let attributes = header.attributes;
+        let is = |role: fn(&Role) -> bool| attributes.iter().zip(&labels.roles).filter(move |(_, r)| role(r));
+        let feature_names: Vec<String> = is(|r| matches!(r, Role::Feature(_))).map(|(a, _)| a.name.clone()).collect();
+        let classes: Vec<String> = match is(|r| *r == Role::Class).next() {
+            Some((Attribute { kind: Kind::Nominal(values), .. }, _)) => values.clone(),
+            _ => is(|r| matches!(r, Role::Label(_))).map(|(a, _)| a.name.clone()).collect(),
+        };
+        let values = classes.iter().cloned().zip(0..).collect();
+        let mut data = Dataset::new(feature_names.len(), classes);
+        data.feature_names = feature_names;
+        Reader { attributes, labels, values, labels_required, data }
+    }
+
+    fn row(&mut self, line: Line, scan: Scan) -> Result<()> {
+        let label = if scan.peek() == Some(b'{') { self.sparse(line, scan) } else { self.dense(line, scan) }?;
+        if label == NO_CLASS && self.labels_required {
+            return Err(line.no_label());
+        }
+        self.data.end_row(label);
+        Ok(())
+    }
+
+    fn dense(&mut self, line: Line, mut scan: Scan) -> Result<u32> {
+        let count = self.attributes.len();
+        let allowed = || format!("there are {count} attributes");
+        let mut label = NO_CLASS;
+        let mut values = 0;
+        loop {
+            let token = scan.token(b",")?;
+            if values == count {
+                return Err(line.wrong(token.at, format!("value {}", count + 1), allowed()));
+            }
+            label = label.min(self.value(line, values, &token)?);
+            values += 1;
+            if !scan.take(b',') {
+                break;
+            }
+        }
+        scan.end()?;
+        if values < count {
+            return Err(line.wrong(line.text.len(), format!("the end after {values} values"), allowed()));
+        }
+        Ok(label)
+    }
+
+    fn sparse(&mut self, line: Line, mut scan: Scan) -> Result<u32> {
+        let mut label = NO_CLASS;
+        let mut class_given = false;
+        let mut last = None;
+        scan.take(b'{');
+        while !scan.take(b'}') {
+            let token = scan.token(b",}")?;
+            let attribute = self.attribute(line, &token)?;
+            if let Some(last) = last.filter(|&last| last >= attribute) {
+                let found = format!("attribute {attribute} after {last}");
+                return Err(line.wrong(token.at, found, "attributes rise within a row"));
+            }
+            last = Some(attribute);
+            class_given |= self.labels.roles[attribute] == Role::Class;
+            label = label.min(self.value(line, attribute, &scan.token(b",}")?)?);
+            if !scan.take(b',') && scan.peek() != Some(b'}') {
+                return Err(scan.wrong("a sparse row is '{attribute value,…}'"));
+            }
+        }
+        scan.end()?;
+        Ok(if self.labels.has_class && !class_given { 0 } else { label })
+    }
+
+    fn attribute(&self, line: Line, token: &Token) -> Result<usize> {
+        let allowed = || match self.attributes.len() {
+            0 => "there are no attributes".into(),
+            count => format!("attributes go from 0 to {}", count - 1),
+        };
+        match number::integer(&token.text) {
+            Some(attribute) if attribute < self.attributes.len() as u64 => Ok(attribute as usize),
+            _ => Err(line.wrong(token.at, format!("attribute {}", quote(&token.text)), allowed())),
+        }
+    }
+
+    /// Takes a value: an entry if it is a feature's, and the class if it tells one, else [`NO_CLASS`].
+    fn value(&mut self, line: Line, attribute: usize, token: &Token) -> Result<u32> {
+        let role = self.labels.roles[attribute];
+        if token.is_missing() {
+            let is_feature = matches!(role, Role::Feature(_));
+            if is_feature || self.labels_required {
+                return Err(line.wrong(token.at, "a missing value", "every value must be known"));
+            }
+            return Ok(NO_CLASS);
+        }
+        let name = &self.attributes[attribute].name;
+        if role == Role::Class {
+            return self.values.get(token.text.as_ref()).copied().ok_or_else(|| {
+                let allowed = format!("attribute {} has no such value", quote(name));
+                line.wrong(token.at, format!("value '{}'", quote(&token.text)), allowed)
+            });
+        }
+        let value = number::float(&token.text).ok_or_else(|| pair::wrong_value(&line, token.at, &token.text))?;
+        let binary = matches!(role, Role::Label(_)) || self.attributes[attribute].kind != Kind::Number;
+        if binary && value != 0.0 && value != 1.0 {
+            let allowed = format!("attribute {} is 0 or 1", quote(name));
+            return Err(line.wrong(token.at, format!("value {}", quote(&token.text)), allowed));
+        }
+        match role {
+            Role::Feature(feature) if value != 0.0 => self.data.push_entry(feature, value),
+            Role::Label(label) if value == 1.0 => return Ok(label),
+            _ => {}
+        }
+        Ok(NO_CLASS)
+    }
+}

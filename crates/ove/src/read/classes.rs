@@ -1,0 +1,67 @@
+//! Numbers the classes that occur in a file, in an order that does not depend on the order of its rows.
+//!
+//! Classes that are numbers are sorted as numbers, names by name:
+//!
+//! ```text
+//! 10 2 -1  →  -1 2 10        10 2 x  →  10 2 x
+//! ```
+
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, HashMap};
+
+use crate::data::{Dataset, NO_CLASS};
+
+/// Class names, numbered as they appear.
+#[derive(Default)]
+pub(super) struct Names {
+    numbers: HashMap<String, u32>,
+}
+
+impl Names {
+    /// The number of a name.
+    pub fn number(&mut self, name: &str) -> u32 {
+        if let Some(&number) = self.numbers.get(name) {
+            return number;
+        }
+        let number = self.numbers.len() as u32;
+        self.numbers.insert(name.to_owned(), number);
+        number
+    }
+
+    /// Sorts the names and gives them to `data`, whose labels are numbers from here.
+    pub fn finish(self, data: &mut Dataset) {
+        let mut names: Vec<(String, u32)> = self.numbers.into_iter().collect();
+        if names.iter().all(|(name, _)| value(name).is_some()) {
+            names.sort_by(|(a, _), (b, _)| by_value(a, b));
+        } else {
+            names.sort();
+        }
+        let mut new = vec![0; names.len()];
+        for ((_, old), number) in names.iter().zip(0..) {
+            new[*old as usize] = number;
+        }
+        for label in data.labels.iter_mut().filter(|label| **label != NO_CLASS) {
+            *label = new[*label as usize];
+        }
+        data.classes = names.into_iter().map(|(name, _)| name).collect();
+    }
+}
+
+fn value(name: &str) -> Option<f64> {
+    name.parse().ok().filter(|value: &f64| value.is_finite())
+}
+
+/// `1` and `1.0` are two classes: equal numbers are sorted by name.
+fn by_value(a: &str, b: &str) -> Ordering {
+    value(a).partial_cmp(&value(b)).unwrap_or(Ordering::Equal).then_with(|| a.cmp(b))
+}
+
+/// Turns labels that are numbers of the file's own, many of them unused, into classes in the order of these numbers.
+pub(super) fn from_numbers(data: &mut Dataset, name: impl Fn(u32) -> String) {
+    let used: BTreeSet<u32> = data.labels.iter().copied().filter(|&label| label != NO_CLASS).collect();
+    let new: HashMap<u32, u32> = used.iter().copied().zip(0..).collect();
+    for label in data.labels.iter_mut().filter(|label| **label != NO_CLASS) {
+        *label = new[label];
+    }
+    data.classes = used.into_iter().map(name).collect();
+}

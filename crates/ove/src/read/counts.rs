@@ -1,0 +1,48 @@
+//! Counts of values, for the non-parametric case: a count a line, alone or after a name and a tab.
+//!
+//! ```text
+//! cat<TAB>7
+//! dog<TAB>2
+//! ```
+//!
+//! Without names, the values are named by their numbers, from 0. Blank lines are skipped.
+
+use std::path::Path;
+
+use super::lines::{Lines, quote};
+use super::source::Source;
+use super::{no_rows, number};
+use crate::error::Result;
+
+/// A value and how often it occurs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Value {
+    /// Its name.
+    pub name: String,
+    /// How often it occurs.
+    pub count: u64,
+}
+
+/// Reads a file of counts; `-` is standard input.
+pub fn read(path: &Path) -> Result<Vec<Value>> {
+    let mut lines = Lines::new(Source::open(path)?);
+    let mut values: Vec<Value> = Vec::new();
+    let mut total = 0u64;
+    while let Some(line) = lines.next_line()? {
+        if line.text.trim().is_empty() {
+            continue;
+        }
+        let (name, count, at) = match line.text.rsplit_once('\t') {
+            Some((name, count)) => (name.to_owned(), count, name.len() + 1),
+            None => (values.len().to_string(), line.text, 0),
+        };
+        let parsed = number::integer(count.trim()).and_then(|count| Some((count, total.checked_add(count)?)));
+        let Some((count, sum)) = parsed else {
+            let found = format!("count '{}'", quote(count.trim()));
+            return Err(line.wrong(at, found, "counts are whole numbers whose sum fits 64 bits"));
+        };
+        total = sum;
+        values.push(Value { name, count });
+    }
+    if values.is_empty() { Err(no_rows(lines.source().path())) } else { Ok(values) }
+}

@@ -1,0 +1,73 @@
+//! Finds the format of a file: by its name, else by its first bytes.
+//!
+//! ```text
+//! *.arff, *idx3-ubyte, *.svm, *.libsvm, *.svmlight, *.data with *.label beside it
+//! 00 00 08 …          idx
+//! @relation or %      arff
+//! 3 5 2, then 1 4 1   triples
+//! 3 5 2, then others  xmc
+//! 1 2:0.5 …           libsvm
+//! ```
+
+use super::source::{HEAD, Source};
+use super::{Format, wrong_file};
+use crate::error::Result;
+
+/// The format of a file that is open and untouched.
+pub(super) fn format(source: &Source) -> Result<Format> {
+    by_name(source).or_else(|| by_content(source.head())).ok_or_else(|| {
+        let names: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
+        let allowed = format!("the known ones are {}", names.join(", "));
+        wrong_file(source.path(), "a format that cannot be told", allowed)
+    })
+}
+
+fn by_name(source: &Source) -> Option<Format> {
+    let name = source.name();
+    let ends = |ends: &[&str]| ends.iter().any(|end| name.to_ascii_lowercase().ends_with(end));
+    if ends(&[".arff"]) {
+        Some(Format::Arff)
+    } else if ends(&["idx3-ubyte", "idx1-ubyte"]) {
+        Some(Format::Idx)
+    } else if ends(&[".svm", ".libsvm", ".svmlight"]) {
+        Some(Format::Libsvm)
+    } else if name.strip_suffix(".data").is_some_and(|stem| source.beside(&format!("{stem}.label")).is_some()) {
+        Some(Format::Triples)
+    } else {
+        None
+    }
+}
+
+fn by_content(head: &[u8]) -> Option<Format> {
+    if head.starts_with(&[0, 0, 8]) {
+        return Some(Format::Idx);
+    }
+    let text = String::from_utf8_lossy(whole_words(head));
+    let text = text.trim_start_matches('\u{feff}');
+    let mut lines = text.lines().filter(|line| !line.trim_start().starts_with('#') && !line.trim().is_empty());
+    // A file with nothing but comments: its reader will say that there are no rows.
+    let Some(first) = lines.next() else { return Some(Format::Libsvm) };
+    if first.trim_start().starts_with(['@', '%']) {
+        Some(Format::Arff)
+    } else if is_triple(first) {
+        Some(if lines.next().is_some_and(is_triple) { Format::Triples } else { Format::Xmc })
+    } else if text.contains(':') && is_libsvm(first) {
+        Some(Format::Libsvm)
+    } else {
+        None
+    }
+}
+
+/// Without the last word, if the end of the head may have cut it.
+fn whole_words(head: &[u8]) -> &[u8] {
+    let end = head.iter().rposition(u8::is_ascii_whitespace).filter(|_| head.len() == HEAD).unwrap_or(head.len());
+    &head[..end]
+}
+
+fn is_triple(line: &str) -> bool {
+    line.split_whitespace().count() == 3 && line.split_whitespace().all(|word| word.bytes().all(|b| b.is_ascii_digit()))
+}
+
+fn is_libsvm(line: &str) -> bool {
+    line.split_whitespace().skip(1).take_while(|word| !word.starts_with('#')).all(|word| word.contains(':'))
+}

@@ -1,0 +1,147 @@
+//! Lines of a text file, each with its place.
+//!
+//! One buffer serves all lines, so that a file of any length is read in the memory of its longest line. A byte order
+//! mark and `\r` before `\n` are not part of a line. Text is UTF-8, checked line by line.
+//!
+//! ```text
+//! train.svm:17:23: value nan, but values are finite 32-bit numbers
+//! ```
+
+use std::io::BufRead;
+use std::path::Path;
+
+use super::source::Source;
+use super::wrong_place;
+use crate::error::{Error, Result};
+
+/// How much of a word an error repeats.
+const QUOTED: usize = 40;
+
+/// The lines of a file.
+pub(super) struct Lines {
+    source: Source,
+    buffer: Vec<u8>,
+    number: usize,
+}
+
+/// One line. Offsets into it count bytes from 0; the columns in errors, from 1.
+#[derive(Clone, Copy)]
+pub(super) struct Line<'a> {
+    pub text: &'a str,
+    pub number: usize,
+    path: &'a Path,
+}
+
+impl Lines {
+    pub fn new(source: Source) -> Self {
+        Lines { source, buffer: Vec::new(), number: 0 }
+    }
+
+    /// Opens a file that belongs to another.
+    pub fn open(path: &Path) -> Result<Self> {
+        Source::open(path).map(Lines::new)
+    }
+
+    /// The next line, or none at the end of the file.
+    pub fn next_line(&mut self) -> Result<Option<Line<'_>>> {
+        self.buffer.clear();
+        let read = self.source.input().read_until(b'\n', &mut self.buffer);
+        if read.map_err(|e| self.source.failure(e))? == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        let bytes = strip(&self.buffer, self.number == 1);
+        let path = self.source.path();
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(Some(Line { text, number: self.number, path })),
+            Err(error) => {
+                let at = error.valid_up_to();
+                let found = format!("byte {:#04x}", bytes[at]);
+                Err(Line { text: "", number: self.number, path }.wrong(at, found, "text is UTF-8"))
+            }
+        }
+    }
+
+    /// How many lines were read.
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    /// The file that is read.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+}
+
+fn strip(line: &[u8], first: bool) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    if first { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) } else { line }
+}
+
+impl<'a> Line<'a> {
+    /// An error about what stands at an offset.
+    #[cold]
+    pub fn wrong(&self, at: usize, found: impl Into<String>, allowed: impl Into<String>) -> Error {
+        wrong_place(self.path, self.number, at + 1, found, allowed)
+    }
+
+    /// The error for a row that needs a label and has none.
+    pub fn no_label(&self) -> Error {
+        self.wrong(0, "no label", "every row needs one")
+    }
+
+    /// The offset of the first byte from `at` on that is not white space.
+    #[inline]
+    pub fn skip_space(&self, mut at: usize) -> usize {
+        let bytes = self.text.as_bytes();
+        while bytes.get(at).is_some_and(u8::is_ascii_whitespace) {
+            at += 1;
+        }
+        at
+    }
+
+    /// The word that starts at `at`: all up to white space.
+    pub fn word(&self, at: usize) -> &'a str {
+        let rest = &self.text[at..];
+        let end = rest.bytes().position(|b| b.is_ascii_whitespace());
+        &rest[..end.unwrap_or(rest.len())]
+    }
+
+    /// The words with their offsets.
+    pub fn words(self) -> impl Iterator<Item = (usize, &'a str)> {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let start = self.skip_space(at);
+            let word = self.word(start);
+            at = start + word.len();
+            (!word.is_empty()).then_some((start, word))
+        })
+    }
+
+    /// The line's words, if there are exactly `N`.
+    pub fn exactly<const N: usize>(self) -> Option<[(usize, &'a str); N]> {
+        let mut words = self.words();
+        let mut found = [(0, ""); N];
+        for word in &mut found {
+            *word = words.next()?;
+        }
+        words.next().is_none().then_some(found)
+    }
+}
+
+/// A word for an error: cut if it is long, and harmless to a terminal.
+pub(super) fn quote(word: &str) -> String {
+    let mut quoted = String::new();
+    for character in word.chars().take(QUOTED) {
+        if character.is_control() {
+            quoted.extend(character.escape_default());
+        } else {
+            quoted.push(character);
+        }
+    }
+    if word.chars().nth(QUOTED).is_some() {
+        quoted.push('…');
+    }
+    quoted
+}

@@ -1,0 +1,63 @@
+//! `feature:value`, as libsvm and the extreme classification repository write the entries of a row.
+//!
+//! ```text
+//! 17:0.25
+//! ```
+//!
+//! A feature is below 2³² − 1, a value a finite 32-bit number. The way through a good pair is short and straight; what
+//! is wrong with a bad one is found out afterwards.
+
+use super::lines::{Line, quote};
+use super::number;
+use crate::error::{Error, Result};
+
+/// The greatest feature: the number of features, one more, has to fit 32 bits too.
+pub(super) const GREATEST: u64 = u32::MAX as u64 - 1;
+
+/// More digits than any feature has.
+const DIGITS: usize = 10;
+
+/// The pair at an offset of a line: feature, value and the offset of its end.
+#[inline]
+pub(super) fn parse(line: &Line, at: usize) -> Result<(u32, f32, usize)> {
+    let bytes = line.text.as_bytes();
+    let (feature, colon) = number::digits(bytes, at, 0);
+    if colon == at || colon - at > DIGITS || feature > GREATEST || bytes.get(colon) != Some(&b':') {
+        return slow(line, at);
+    }
+    let Some((value, length)) = number::short_decimal(&bytes[colon + 1..]) else {
+        return slow(line, at);
+    };
+    let end = colon + 1 + length;
+    if bytes.get(end).is_some_and(|b| !b.is_ascii_whitespace()) {
+        return slow(line, at);
+    }
+    Ok((feature as u32, value, end))
+}
+
+/// A pair in any form that is allowed, or what is wrong with it.
+#[cold]
+fn slow(line: &Line, at: usize) -> Result<(u32, f32, usize)> {
+    let word = line.word(at);
+    let Some((feature, value)) = word.split_once(':') else {
+        return Err(line.wrong(at, format!("'{}'", quote(word)), "an entry is feature:value"));
+    };
+    let Some(number) = digits_only(feature) else {
+        return Err(line.wrong(at, format!("feature '{}'", quote(feature)), "features are whole numbers from 0"));
+    };
+    let Some(number) = number.parse().ok().filter(|&n: &u64| n <= GREATEST) else {
+        return Err(line.wrong(at, format!("feature {}", quote(feature)), format!("features go up to {GREATEST}")));
+    };
+    let column = at + feature.len() + 1;
+    let value = number::float(value).ok_or_else(|| wrong_value(line, column, value))?;
+    Ok((number as u32, value, at + word.len()))
+}
+
+fn digits_only(word: &str) -> Option<&str> {
+    (!word.is_empty() && word.bytes().all(|b| b.is_ascii_digit())).then_some(word)
+}
+
+/// The error for a value that is no number or not finite.
+pub(super) fn wrong_value(line: &Line, at: usize, value: &str) -> Error {
+    line.wrong(at, format!("value '{}'", quote(value)), "values are finite 32-bit numbers")
+}

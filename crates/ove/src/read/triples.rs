@@ -1,0 +1,202 @@
+//! Triples `document word count`, as 20 Newsgroups comes: an entry a line, documents in rising order.
+//!
+//! ```text
+//! train.data      1 17 2     document 1 has word 17 twice
+//! train.label     4          the class of document 1; as many lines as documents
+//! train.map       sport 4    the name of class 4; the number is its name if there is no such file
+//! vocabulary.txt  goal       the first word
+//! ```
+//!
+//! All numbers count from 1; feature 0 is word 1. A document without words is an empty row. All files stand beside each
+//! other; `test.data` uses `train.map` if there is no `test.map`.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+
+use super::lines::{Line, Lines, quote};
+use super::row::Unsorted;
+use super::source::Source;
+use super::{classes, number, pair, wrong_file, wrong_place};
+use crate::data::{Dataset, NO_CLASS};
+use crate::error::Result;
+
+/// How many documents without words may follow each other if no label file tells the number of documents: enough for
+/// all real data, and a mistaken number does not fill the memory.
+const GREATEST_GAP: u64 = 1_000_000;
+
+/// The rows as far as they are read.
+struct Documents {
+    path: PathBuf,
+    /// The label file's name and the class of each document.
+    labels: Option<(String, Vec<u32>)>,
+    row: Unsorted,
+    data: Dataset,
+}
+
+pub(super) fn read(source: Source, labels_required: bool) -> Result<Dataset> {
+    let name = source.name();
+    let stem = name.strip_suffix(".data").unwrap_or(&name);
+    let names = class_names(&source, stem)?;
+    let labels = labels(&source, stem, names.as_ref(), labels_required)?;
+    let vocabulary = vocabulary(&source)?;
+    let mut data = Dataset::new(vocabulary.len(), Vec::new());
+    data.feature_names = vocabulary;
+    let mut documents = Documents { path: source.path().to_owned(), labels, row: Unsorted::default(), data };
+    let mut lines = Lines::new(source);
+    while let Some(line) = lines.next_line()? {
+        if !line.text.trim_ascii().is_empty() {
+            documents.line(line)?;
+        }
+    }
+    let mut data = documents.finish()?;
+    classes::from_numbers(&mut data, |id| match &names {
+        Some(names) => names[&id].clone(),
+        None => id.to_string(),
+    });
+    Ok(data)
+}
+
+impl Documents {
+    fn line(&mut self, line: Line) -> Result<()> {
+        let form = "a line is 'document word count'";
+        let [document, word, (at, count)] =
+            line.exactly().ok_or_else(|| line.wrong(0, format!("'{}'", quote(line.text)), form))?;
+        self.advance(&line, document.0, whole(&line, "document", document)?.into())?;
+        let feature = whole(&line, "word", word)? - 1;
+        let words = self.data.feature_names.len();
+        if words > 0 && feature as usize >= words {
+            return Err(line.wrong(word.0, format!("word {}", word.1), format!("the vocabulary has {words}")));
+        }
+        let value = number::float(count).ok_or_else(|| pair::wrong_value(&line, at, count))?;
+        self.row.push(feature, value, line.number, word.0);
+        Ok(())
+    }
+
+    /// Ends the documents before `document`.
+    fn advance(&mut self, line: &Line, at: usize, document: u64) -> Result<()> {
+        let found = || format!("document {document}");
+        let current = self.data.len() as u64 + 1;
+        if document < current {
+            return Err(line.wrong(at, format!("document {document} after {current}"), "documents rise"));
+        }
+        match &self.labels {
+            Some((name, labels)) if document > labels.len() as u64 => {
+                return Err(line.wrong(at, found(), format!("{name} has {} labels", labels.len())));
+            }
+            None if document - current > GREATEST_GAP => {
+                let allowed = format!("at most {GREATEST_GAP} without words follow {current}");
+                return Err(line.wrong(at, found(), allowed));
+            }
+            _ => {}
+        }
+        for _ in current..document {
+            self.end_document()?;
+        }
+        Ok(())
+    }
+
+    fn end_document(&mut self) -> Result<()> {
+        self.row.move_to(&mut self.data).map_err(|r| {
+            let found = format!("word {} again", u64::from(r.feature) + 1);
+            wrong_place(&self.path, r.line, r.at + 1, found, "a document has each word once")
+        })?;
+        let label = self.labels.as_ref().map_or(NO_CLASS, |(_, labels)| labels[self.data.len()]);
+        self.data.end_row(label);
+        Ok(())
+    }
+
+    /// Ends the last document with words, and those without that the label file knows.
+    fn finish(mut self) -> Result<Dataset> {
+        let count = match &self.labels {
+            Some((_, labels)) => labels.len(),
+            None => self.data.len() + 1,
+        };
+        while self.data.len() < count {
+            self.end_document()?;
+        }
+        Ok(self.data)
+    }
+}
+
+/// A whole number from 1 on.
+fn whole(line: &Line, what: &str, (at, word): (usize, &str)) -> Result<u32> {
+    match number::integer(word).map(u32::try_from) {
+        Some(Ok(number)) if number > 0 => Ok(number),
+        _ => {
+            let allowed = format!("numbers go from 1 to {}", u32::MAX);
+            Err(line.wrong(at, format!("{what} '{}'", quote(word)), allowed))
+        }
+    }
+}
+
+/// A class as the label file numbers it. The greatest number of 32 bits would mean no class.
+fn class_number(line: &Line, at: usize, word: &str) -> Result<u32> {
+    number::integer(word).filter(|&number| number < NO_CLASS.into()).map(|number| number as u32).ok_or_else(|| {
+        let allowed = format!("numbers go from 0 to {}", NO_CLASS - 1);
+        line.wrong(at, format!("class '{}'", quote(word)), allowed)
+    })
+}
+
+fn labels(
+    source: &Source,
+    stem: &str,
+    names: Option<&HashMap<u32, String>>,
+    required: bool,
+) -> Result<Option<(String, Vec<u32>)>> {
+    let name = format!("{stem}.label");
+    let Some(path) = source.beside(&name) else {
+        if !required {
+            return Ok(None);
+        }
+        let found = format!("no file {name} or {name}.gz beside it");
+        return Err(wrong_file(source.path(), found, "every row needs a label"));
+    };
+    let mut labels = Vec::new();
+    let mut lines = Lines::open(&path)?;
+    while let Some(line) = lines.next_line()? {
+        let [(at, word)] = line.exactly().ok_or_else(|| {
+            let found = format!("'{}'", quote(line.text));
+            line.wrong(0, found, "a line is the number of a class")
+        })?;
+        let label = class_number(&line, at, word)?;
+        if names.is_some_and(|names| !names.contains_key(&label)) {
+            return Err(line.wrong(at, format!("class {label}"), "the map file does not name it"));
+        }
+        labels.push(label);
+    }
+    Ok(Some((name, labels)))
+}
+
+/// The names of the classes by number, if there is a file with them.
+fn class_names(source: &Source, stem: &str) -> Result<Option<HashMap<u32, String>>> {
+    let Some(path) = source.beside(&format!("{stem}.map")).or_else(|| source.beside("train.map")) else {
+        return Ok(None);
+    };
+    let mut names = HashMap::new();
+    let mut seen = HashSet::new();
+    let mut lines = Lines::open(&path)?;
+    while let Some(line) = lines.next_line()? {
+        let text = line.text.trim_ascii_end();
+        let Some((name, number)) = text.rsplit_once([' ', '\t']) else {
+            return Err(line.wrong(0, format!("'{}'", quote(text)), "a line is 'name number'"));
+        };
+        let at = text.len() - number.len();
+        let id = class_number(&line, at, number)?;
+        let name = name.trim_ascii().to_owned();
+        if !seen.insert(name.clone()) || names.insert(id, name).is_some() {
+            return Err(line.wrong(0, format!("'{}'", quote(text)), "each name and number stands once"));
+        }
+    }
+    Ok(Some(names))
+}
+
+/// The words in their order; none if there is no file with them.
+fn vocabulary(source: &Source) -> Result<Vec<String>> {
+    let Some(path) = source.beside("vocabulary.txt") else { return Ok(Vec::new()) };
+    let mut words = Vec::new();
+    let mut lines = Lines::open(&path)?;
+    while let Some(line) = lines.next_line()? {
+        words.push(line.text.trim_ascii().to_owned());
+    }
+    Ok(words)
+}

@@ -1,0 +1,493 @@
+//! Reading: what each format means, and each way in which a file can be wrong.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use flate2::{Compression, write::GzEncoder};
+use ove::read::{Format, ReadOptions, read};
+use ove::{Dataset, Error, NO_CLASS};
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+/// Files in a folder of their own; the first is the one to read.
+struct Files(TempDir, PathBuf);
+
+impl Files {
+    fn new(files: &[(&str, &[u8])]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, content) in files {
+            fs::write(folder.path().join(name), content).unwrap();
+        }
+        let first = folder.path().join(files[0].0);
+        Files(folder, first)
+    }
+
+    fn read(&self, options: &ReadOptions) -> Result<Dataset, Error> {
+        read(&self.1, options)
+    }
+
+    /// The error, without the folder.
+    fn error(&self, options: &ReadOptions) -> String {
+        let error = self.read(options).expect_err("a wrong file was read").to_string();
+        error.replace(&format!("{}/", self.0.path().display()), "")
+    }
+}
+
+fn data(files: &[(&str, &[u8])]) -> Dataset {
+    Files::new(files).read(&ReadOptions::default()).unwrap()
+}
+
+fn error(files: &[(&str, &[u8])]) -> String {
+    Files::new(files).error(&ReadOptions::default())
+}
+
+/// Each content of a file `name`, with the error that it gives.
+fn errors(name: &str, cases: &[(&str, &str)]) {
+    for (content, expected) in cases {
+        assert_eq!(error(&[(name, content.as_bytes())]), format!("{name}{expected}"), "{content:?}");
+    }
+}
+
+fn unlabelled() -> ReadOptions {
+    ReadOptions { labels_required: false, ..ReadOptions::default() }
+}
+
+fn gzip(content: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(content).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Each row as `class feature:value …`, with `-` for no class.
+fn show(data: &Dataset) -> Vec<String> {
+    let rows = data.rows();
+    let row = |n: usize| {
+        let class = data.classes.get(data.labels[n] as usize).map_or("-", |name| name.as_str());
+        let row = rows.row(n);
+        let entries = row.indices.iter().zip(row.values).map(|(i, v)| format!(" {i}:{v}"));
+        class.to_owned() + &entries.collect::<String>()
+    };
+    (0..data.len()).map(row).collect()
+}
+
+#[test]
+fn libsvm() {
+    let text = "\u{feff}# first\r\n10 1:0.5 3:-2e1 # last\r\n\r\n2 qid:7 0:1 4294967294:3\r\n2,10\t5:0 6:.25";
+    let data = data(&[("a.svm", text.as_bytes())]);
+    assert_eq!(show(&data), ["10 1:0.5 3:-20", "2 0:1 4294967294:3", "2 6:0.25"]);
+    assert_eq!(data.classes, ["2", "10"]);
+    assert_eq!(data.features(), 4294967295);
+}
+
+#[test]
+fn libsvm_classes_do_not_depend_on_the_order_of_rows() {
+    assert_eq!(data(&[("a", b"b 1:1\n10 1:1\n9 1:1\n")]).classes, ["10", "9", "b"]);
+    assert_eq!(data(&[("a", b"1 1:1\n10 1:1\n-1 1:1\n1.0 1:1\n")]).classes, ["-1", "1", "1.0", "10"]);
+}
+
+#[test]
+fn libsvm_without_labels() {
+    let data = Files::new(&[("a.svm", b" 1:2\n3:4\nx\n")]).read(&unlabelled()).unwrap();
+    assert_eq!(show(&data), ["- 1:2", "- 3:4", "x"]);
+    assert_eq!(data.labels, [NO_CLASS, NO_CLASS, 0]);
+}
+
+#[test]
+fn libsvm_errors() {
+    let long = format!("1 1:{}", "9x".repeat(1000));
+    let number = |found: &str| format!("{found}, but values are finite 32-bit numbers");
+    errors(
+        "a.svm",
+        &[
+            ("", ": no rows, but there must be at least one"),
+            ("\n# nothing\n", ": no rows, but there must be at least one"),
+            ("1 1:1\n2 1:1 3:nan", &number(":2:9: value 'nan'")),
+            ("1 1:-inf", &number(":1:5: value '-inf'")),
+            ("1 1:1e400 2:1", &number(":1:5: value '1e400'")),
+            ("1 1:x", &number(":1:5: value 'x'")),
+            ("1 1:", &number(":1:5: value ''")),
+            ("1 1:2:3", &number(":1:5: value '2:3'")),
+            ("1 1:\u{1b}[2J", &number(":1:5: value '\\u{1b}[2J'")),
+            (&long, &number(&format!(":1:5: value '{}…'", "9x".repeat(20)))),
+            ("1 \t5:1 3:1", ":1:8: feature 3 after 5, but features rise within a row"),
+            ("1 5:0 5:1", ":1:7: feature 5 after 5, but features rise within a row"),
+            ("1 4294967295:1", ":1:3: feature 4294967295, but features go up to 4294967294"),
+            ("1 99999999999999999999:1", ":1:3: feature 99999999999999999999, but features go up to 4294967294"),
+            ("1 -1:1", ":1:3: feature '-1', but features are whole numbers from 0"),
+            ("1 :1", ":1:3: feature '', but features are whole numbers from 0"),
+            ("1 2:1 x", ":1:7: 'x', but an entry is feature:value"),
+            ("1 1:1\n 1:1", ":2:1: no label, but every row needs one"),
+            ("1:1", ":1:1: no label, but every row needs one"),
+            (",2 1:1", ":1:1: an empty label, but labels have a name"),
+        ],
+    );
+}
+
+#[test]
+fn xmc() {
+    let text = "3 6 5\r\n3,0 4:0.5 1:1\r\n 2:1\r\n0\r\n\r\n";
+    let data = Files::new(&[("train.txt", text.as_bytes())]).read(&unlabelled()).unwrap();
+    assert_eq!(show(&data), ["3 1:1 4:0.5", "- 2:1", "0"]);
+    assert_eq!((data.features(), data.classes.join(" ")), (6, "0 3".into()));
+}
+
+#[test]
+fn xmc_errors() {
+    errors(
+        "a.txt",
+        &[
+            ("2 6 5\n0 1:1\n", ":2: the end after 1 rows, but the header promises 2 rows"),
+            ("1 6 5\n0 1:1\n0 2:1\n", ":3:1: row 2, but the header promises 1 rows"),
+            ("1 6 5\n0 1:1 6:1\n", ":2:7: feature 6, but the header allows features up to 5"),
+            ("1 6 5\n0,5 1:1\n", ":2:3: label 5, but the header allows labels up to 4"),
+            ("1 6 0\n0 1:1\n", ":2:1: label 0, but the header allows no labels"),
+            ("1 6 5\n0,x 1:1\n", ":2:3: label 'x', but labels are whole numbers from 0"),
+            ("1 6 5\n0 3:1 1:1 3:0\n", ":2:11: feature 3 again, but a row has each feature once"),
+            ("1 6 5\n0 3:nan\n", ":2:5: value 'nan', but values are finite 32-bit numbers"),
+            ("1 6 5\n 1:1\n", ":2:1: no label, but every row needs one"),
+            ("1 6 5\n\n", ":2:1: no label, but every row needs one"),
+            ("0 6 5\n", ": no rows, but there must be at least one"),
+            ("1 4294967296 5\n", ":1:3: 4294967296, but at most 4294967295 are possible"),
+        ],
+    );
+    let options = ReadOptions { format: Some(Format::Xmc), ..ReadOptions::default() };
+    for (text, place) in [("1 6\n", "a:1:1: '1 6'"), ("1 -6 5\n", "a:1:3: '-6'"), ("\n1 6 5\n", "a:1:1: ''")] {
+        let error = Files::new(&[("a", text.as_bytes())]).error(&options);
+        assert_eq!(error, format!("{place}, but the first line is 'rows features labels'"));
+    }
+}
+
+const IMAGES: &[u8] = &[0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 3, 0, 255, 0, 51, 0, 0];
+const LABELS: &[u8] = &[0, 0, 8, 1, 0, 0, 0, 2, 7, 4];
+
+#[test]
+fn idx() {
+    let (images, labels) = (gzip(IMAGES), gzip(LABELS));
+    for files in [
+        [("t-images-idx3-ubyte", IMAGES), ("t-labels-idx1-ubyte", LABELS)],
+        [("t-images-idx3-ubyte.gz", &images), ("t-labels-idx1-ubyte.gz", &labels)],
+        [("t-images.idx3-ubyte", IMAGES), ("t-labels.idx1-ubyte.gz", &labels)],
+        [("images", IMAGES), ("labels", LABELS)],
+    ] {
+        let data = data(&files);
+        assert_eq!(show(&data), ["7 1:1", "4 0:0.2"]);
+        assert_eq!((data.features(), data.classes.join(" ")), (3, "4 7".into()));
+    }
+    let data = Files::new(&[("images", IMAGES)]).read(&unlabelled()).unwrap();
+    assert_eq!(show(&data), ["- 1:1", "- 0:0.2"]);
+}
+
+#[test]
+fn idx_errors() {
+    let with = |bytes: &[u8], at: usize, value: u8| [&bytes[..at], &[value], &bytes[at + 1..]].concat();
+    let longer = |bytes: &[u8]| [bytes, &[0]].concat();
+    let promise = "but the header promises 2 images of 3 bytes";
+    let pixels = "but an image has 1 to 4294967295 pixels";
+    for (images, expected) in [
+        (IMAGES[..18].into(), format!("the end within image 1, {promise}")),
+        (IMAGES[..10].into(), "the end within the header, but it has 16 bytes".into()),
+        (longer(IMAGES), format!("more data at the end, {promise}")),
+        (with(IMAGES, 3, 1), "magic number 0x00000801, but images have 0x00000803".into()),
+        (with(IMAGES, 10, 1), "the end within image 1, but the header promises 2 images of 771 bytes".into()),
+        (with(IMAGES, 8, 255), format!("images of 4278190081 x 3 pixels, {pixels}")),
+        (with(IMAGES, 15, 0), format!("images of 1 x 0 pixels, {pixels}")),
+    ] {
+        assert_eq!(error(&[("images", &images), ("labels", LABELS)]), format!("images: {expected}"));
+    }
+    for (labels, expected) in [
+        (with(LABELS, 7, 3), "3 labels, but there are 2 images"),
+        (LABELS[..9].into(), "the end after 1 labels, but the header promises 2"),
+        (LABELS[..6].into(), "the end within the header, but it has 8 bytes"),
+        (longer(LABELS), "more data at the end, but the header promises 2 labels"),
+        (IMAGES.into(), "magic number 0x00000803, but labels have 0x00000801"),
+    ] {
+        assert_eq!(error(&[("images", IMAGES), ("labels", &labels)]), format!("labels: {expected}"));
+    }
+    let missing = "no file labels-idx1-ubyte or labels-idx1-ubyte.gz beside it, but every row needs a label";
+    assert_eq!(error(&[("images-idx3-ubyte", IMAGES)]), format!("images-idx3-ubyte: {missing}"));
+}
+
+const FRUIT: &str = "% fruit\n@RELATION fruit\n@attribute 'net weight' Real\n@attribute round {0,1}\n\
+    @attribute kind {apple, 'sour cherry', \"it\\\"s\"}\n\n@Data\n";
+
+#[test]
+fn arff_with_one_class() {
+    let text = format!("{FRUIT}8.5, 1, 'sour cherry'\n% no\n{{0 -2, 2 \"it\\\"s\"}}\n{{1 1}} % an apple\n0,0,apple\n");
+    let data = data(&[("a.arff.gz", &gzip(text.as_bytes()))]);
+    assert_eq!(show(&data), ["sour cherry 0:8.5 1:1", "it\"s 0:-2", "apple 1:1", "apple"]);
+    assert_eq!(data.feature_names, ["net weight", "round"]);
+    assert_eq!(data.classes, ["apple", "sour cherry", "it\"s"]);
+}
+
+/// Four attributes and two rows; which of them are labels differs.
+fn four(relation: &str, names: [&str; 4]) -> String {
+    let attributes = names.map(|name| format!("@attribute {name} {{0,1}}\n")).concat();
+    format!("@relation {relation}\n{attributes}@data\n{{0 1,2 1,3 1}}\n{{1 1,3 1}}\n")
+}
+
+#[test]
+fn arff_with_labels() {
+    let plain = four("r", ["a", "b", "c", "d"]);
+    let options = ReadOptions { labels: Some(2), ..ReadOptions::default() };
+    let given = Files::new(&[("a.arff", plain.as_bytes())]).read(&options).unwrap();
+    assert_eq!(show(&given), ["c 0:1", "d 1:1"]);
+
+    let meka = |relation| show(&data(&[("a.arff", four(relation, ["a", "b", "c", "d"]).as_bytes())]));
+    assert_eq!(meka("'x: -C -2'"), ["c 0:1", "d 1:1"]);
+    assert_eq!(meka("'x: -C 2 -split 5'"), ["a 0:1 1:1", "b 1:1"]);
+
+    let xml = br#"<labels xmlns="x"><label name="d&amp;"></label><label name="b"/></labels>"#;
+    let named = four("r", ["a", "b", "c", "d&"]);
+    for name in ["s.arff", "s-train.arff", "s-test.arff"] {
+        let data = data(&[(name, named.as_bytes()), ("s.xml", xml)]);
+        assert_eq!(show(&data), ["d& 0:1 1:1", "b"]);
+        assert_eq!(data.feature_names, ["a", "c"]);
+    }
+
+    let tags = data(&[("a.arff", four("r", ["a", "b", "TAG_c", "TAG_d"]).as_bytes())]);
+    assert_eq!(show(&tags), ["TAG_c 0:1", "TAG_d 1:1"]);
+}
+
+#[test]
+fn arff_without_labels() {
+    let read = |text: &str| show(&Files::new(&[("a.arff", text.as_bytes())]).read(&unlabelled()).unwrap());
+    assert_eq!(read(&format!("{FRUIT}1,1,?\n")), ["- 0:1 1:1"]);
+    assert_eq!(read("@attribute a real\n@data\n3\n"), ["- 0:3"]);
+    assert_eq!(read("@attribute a real\n@attribute TAG_b {0,1}\n@attribute TAG_c {0,1}\n@data\n3,0,0\n"), ["- 0:3"]);
+}
+
+#[test]
+fn arff_row_errors() {
+    for (row, expected) in [
+        ("{3 1}", ":8:2: attribute 3, but attributes go from 0 to 2"),
+        ("{x 1}", ":8:2: attribute x, but attributes go from 0 to 2"),
+        ("{1 1,0 1}", ":8:6: attribute 0 after 1, but attributes rise within a row"),
+        ("{2 apple,2 apple}", ":8:10: attribute 2 after 2, but attributes rise within a row"),
+        ("{0 1,2 plum}", ":8:8: value 'plum', but attribute kind has no such value"),
+        ("1,2,apple", ":8:3: value 2, but attribute round is 0 or 1"),
+        ("1,x,apple", ":8:3: value 'x', but values are finite 32-bit numbers"),
+        ("NaN,1,apple", ":8:1: value 'NaN', but values are finite 32-bit numbers"),
+        ("{0 1", ":8:5: the end of the line, but a sparse row is '{attribute value,…}'"),
+        ("{0 1,", ":8:6: the end of the line, but a name or value must stand here"),
+        ("{0 1} x", ":8:7: 'x', but the line must end here"),
+        ("{0 ?}", ":8:4: a missing value, but every value must be known"),
+        ("1,1,?", ":8:5: a missing value, but every value must be known"),
+        ("1,1", ":8:4: the end after 2 values, but there are 3 attributes"),
+        ("1,1,apple,2", ":8:11: value 4, but there are 3 attributes"),
+        ("1,,apple", ":8:3: ',apple', but a name or value must stand here"),
+        ("1,1,'apple", ":8:5: a quote that does not end, but it must end on its line"),
+        ("", ": no rows, but there must be at least one"),
+    ] {
+        errors("a.arff", &[(&format!("{FRUIT}{row}\n"), expected)]);
+    }
+}
+
+#[test]
+fn arff_header_errors() {
+    let unmarked = ": no label attribute, but the last attribute must be nominal or the number of labels be given";
+    errors(
+        "a.arff",
+        &[
+            ("@relation r\n", ": no line @data, but it must stand above the rows"),
+            ("@relation r\n1,2\n", ":2:1: '1,2', but a header has @relation, @attribute and @data"),
+            ("@attribute a string", ":1:14: type 'string', but types are numeric, real, integer and {value,…}"),
+            ("@attribute a {b,b}", ":1:17: value 'b' again, but values differ"),
+            ("@attribute a {b", ":1:16: the end of the line, but a list of values is '{value,…}'"),
+            ("@attribute a {}", ":1:15: '}', but a name or value must stand here"),
+            (
+                "@attribute a {b}\n@attribute d {e}\n@data\n",
+                ":1: attribute a is nominal, but features are numeric or {0,1}",
+            ),
+            (
+                "@attribute TAG_a {0}\n@attribute TAG_b real\n@data\n",
+                ":1: attribute TAG_a is nominal, but several labels are numeric or {0,1}",
+            ),
+            ("@attribute a real\n@data\n1", unmarked),
+            ("@relation 'r: -C 2'\n@data\n", ": -C 2 in the name of the relation, but there are 0 attributes"),
+            ("@attribute TAG_a real\n@attribute TAG_a real\n@data\n", ":2: label TAG_a again, but labels differ"),
+            ("@attribute TAG_a real\n@attribute TAG_b real\n@data\n0,0", ":4:1: no label, but every row needs one"),
+        ],
+    );
+    let xml: (&str, &[u8]) = ("s.xml", b"<label name=\"z\"/>");
+    let expected = "s.xml: label 'z', but the file has no such attribute";
+    assert_eq!(error(&[("s.arff", FRUIT.as_bytes()), xml]), expected);
+}
+
+/// The files beside a file of triples: three documents, the second without words.
+const BESIDE: [(&str, &[u8]); 3] =
+    [("t.label", b"2\n9\n2\n"), ("train.map", b"sport 9\nthe arts 2\n"), ("vocabulary.txt", b"goal\nfilm\nplay\n")];
+
+#[test]
+fn triples() {
+    let plain = data(&[&[("t.data", b"1 3 1\n1 1 2\n3 2 5\n".as_slice())], &BESIDE[..]].concat());
+    assert_eq!(show(&plain), ["the arts 0:2 2:1", "sport", "the arts 1:5"]);
+    assert_eq!((plain.features(), plain.feature_names.join(" ")), (3, "goal film play".into()));
+
+    let packed = BESIDE.map(|(name, content)| (format!("{name}.gz"), gzip(content)));
+    let content = gzip(b"1 1 2\n");
+    let mut files: Vec<(&str, &[u8])> = vec![("t.data.gz", &content)];
+    files.extend(packed.iter().map(|(name, content)| (name.as_str(), content.as_slice())));
+    assert_eq!(show(&data(&files)), ["the arts 0:2", "sport", "the arts"]);
+
+    let alone = Files::new(&[("t.data", b"1 1 2\n3 7 1\n")]).read(&unlabelled()).unwrap();
+    assert_eq!(show(&alone), ["- 0:2", "-", "- 6:1"]);
+    let numbers = data(&[("t.data", b"1 1 2\n2 7 1\n"), ("t.label", b"10\n9\n")]);
+    assert_eq!(show(&numbers), ["10 0:2", "9 6:1"]);
+    assert_eq!(numbers.classes, ["9", "10"]);
+}
+
+#[test]
+fn triples_errors() {
+    for (content, expected) in [
+        ("1 4 1\n", ":1:3: word 4, but the vocabulary has 3"),
+        ("1 0 1\n", ":1:3: word '0', but numbers go from 1 to 4294967295"),
+        ("4 1 1\n", ":1:1: document 4, but t.label has 3 labels"),
+        ("2 1 1\n1 1 1\n", ":2:1: document 1 after 2, but documents rise"),
+        ("1 2 1\n1 1 1\n1 2 1\n2 1 1\n", ":3:3: word 2 again, but a document has each word once"),
+        ("1 2 inf\n", ":1:5: value 'inf', but values are finite 32-bit numbers"),
+        ("1 2\n", ":1:1: '1 2', but a line is 'document word count'"),
+        ("", ": no rows, but there must be at least one"),
+    ] {
+        let files = [&[("t.data", content.as_bytes())], &BESIDE[..]].concat();
+        assert_eq!(error(&files), format!("t.data{expected}"));
+    }
+    let rows: (&str, &[u8]) = ("t.data", b"1 1 1\n2 1 1\n");
+    assert_eq!(error(&[rows]), "t.data: no file t.label or t.label.gz beside it, but every row needs a label");
+    for (labels, map, expected) in [
+        ("1\nx\n", "a 1\n", "t.label:2:1: class 'x', but numbers go from 0 to 4294967294"),
+        ("1\n\n1\n", "a 1\n", "t.label:2:1: '', but a line is the number of a class"),
+        ("1\n2\n", "a 2\n", "t.label:1:1: class 1, but the map file does not name it"),
+        ("1\n2\n", "a 2\na 1\n", "t.map:2:1: 'a 1', but each name and number stands once"),
+        ("1\n2\n", "a 2\nb x\n", "t.map:2:3: class 'x', but numbers go from 0 to 4294967294"),
+        ("1\n2\n", "a\n", "t.map:1:1: 'a', but a line is 'name number'"),
+    ] {
+        assert_eq!(error(&[rows, ("t.label", labels.as_bytes()), ("t.map", map.as_bytes())]), expected);
+    }
+    let gap = Files::new(&[("t.data", b"1 1 1\n4000000000 1 1\n")]).error(&unlabelled());
+    assert_eq!(gap, "t.data:2:1: document 4000000000, but at most 1000000 without words follow 1");
+}
+
+#[test]
+fn gzip_is_recognised_by_its_bytes() {
+    let two = [gzip(b"a 1:1\n"), gzip(b"b 2:1\n")].concat();
+    for name in ["a.svm", "a.svm.gz", "a"] {
+        assert_eq!(show(&data(&[(name, &two)])), ["a 1:1", "b 2:1"]);
+    }
+    assert_eq!(show(&data(&[("plain.svm.gz", b"a 1:1\n")])), ["a 1:1"]);
+}
+
+#[test]
+fn damaged_gzip() {
+    let text: String = (0..2000).map(|n| format!("{} {}:0.{n}\n", n % 7, n + 1)).collect();
+    let packed = gzip(text.as_bytes());
+    for end in [5, packed.len() / 2, packed.len() - 1] {
+        let expected = "a.gz: gzip data cut short, but the file must be complete";
+        assert_eq!(error(&[("a.gz", &packed[..end])]), expected);
+    }
+    let mut changed = packed.clone();
+    changed[packed.len() - 8] ^= 1; // the checksum
+    assert_eq!(error(&[("a.gz", &changed)]), "a.gz: damaged gzip data, but the file must be intact");
+}
+
+#[test]
+fn text_is_utf8() {
+    assert_eq!(error(&[("a.svm", b"1 1:1\n2 1:\xff\n")]), "a.svm:2:5: byte 0xff, but text is UTF-8");
+    assert_eq!(error(&[("a.arff", b"@relation \xc3\n")]), "a.arff:1:11: byte 0xc3, but text is UTF-8");
+    assert_eq!(show(&data(&[("a.svm", "naïve 1:1".as_bytes())])), ["naïve 1:1"]);
+}
+
+#[test]
+fn formats_are_told_apart() {
+    for (name, text) in [
+        ("a", "% x\n@relation r\n@attribute c {x}\n@data\nx\n"),
+        ("a", "\n@relation r\n@attribute c {x}\n@data\nx\n"),
+        ("a", "1 3 2\n0 1:1\n"),
+        ("a", "# x\nlabel 1:1\n"),
+        ("a.data", "1 1:1\n"),
+        ("a.libsvm", "1\n"),
+        ("a.svmlight", "1\n"),
+    ] {
+        assert_eq!(data(&[(name, text.as_bytes())]).len(), 1, "{text}");
+    }
+    let unknown = "a.csv: a format that cannot be told, but the known ones are libsvm, xmc, idx, arff, triples";
+    for text in ["1,2,3\n", "a text\twith words: two\n", "5\n"] {
+        assert_eq!(error(&[("a.csv", text.as_bytes())]), unknown);
+    }
+    // What is looked at ends within a word of the first line.
+    let long: String = (0..3000).map(|n| format!(" {n}:1")).collect();
+    assert_eq!(data(&[("a", format!("1{long}").as_bytes())]).rows().entries(), 3000);
+}
+
+#[test]
+fn options() {
+    for format in Format::ALL {
+        assert_eq!(format.name().parse::<Format>().unwrap(), *format);
+    }
+    let error = "csv".parse::<Format>().unwrap_err().to_string();
+    assert_eq!(error, "format is `csv`, but it is one of libsvm, xmc, idx, arff, triples");
+    let options = ReadOptions { labels: Some(9), ..ReadOptions::default() };
+    let error = Files::new(&[("a.arff", FRUIT.as_bytes())]).error(&options);
+    assert_eq!(error, "labels is 9, but a.arff has 3 attributes");
+    let error = read(Path::new("/no/such/file"), &ReadOptions::default()).unwrap_err();
+    assert!(matches!(error, Error::File { .. }), "{error}");
+}
+
+type Entries = std::collections::BTreeMap<u32, f32>;
+
+fn rows() -> impl Strategy<Value = Vec<(String, Entries)>> {
+    let short = (-1000i32..1000).prop_map(|n| n as f32 / 100.0);
+    let value = prop_oneof![any::<f32>(), short].prop_filter("an entry", |v| v.is_finite() && *v != 0.0);
+    let entries = prop::collection::btree_map(0..u32::MAX, value, 0..12);
+    prop::collection::vec(("[a-z0-9é.+-]{1,6}", entries), 1..20)
+}
+
+proptest! {
+    #[test]
+    fn libsvm_round_trip(rows in rows()) {
+        let text = |(label, entries): &(String, Entries)| {
+            label.clone() + &entries.iter().map(|(i, v)| format!(" {i}:{v}")).collect::<String>()
+        };
+        let lines: Vec<String> = rows.iter().map(text).collect();
+        let data = data(&[("a.svm", lines.join("\n").as_bytes())]);
+        prop_assert_eq!(show(&data), lines);
+    }
+
+    #[test]
+    fn no_bytes_panic(bytes: Vec<u8>, text in "[-0-9:, .{}'\"%?@#a\n]{0,80}", start in 0..6usize) {
+        let start = [IMAGES, b"", b"2 9 9\n", FRUIT.as_bytes(), b"1 1 1\n", &[0x1f, 0x8b, 8]][start];
+        for end in [bytes.as_slice(), text.as_bytes()] {
+            let files = Files::new(&[("images", &[start, end].concat()), ("labels", end), ("images.label", end)]);
+            for &format in Format::ALL {
+                let options = ReadOptions { format: Some(format), ..unlabelled() };
+                let Ok(data) = files.read(&options) else { continue };
+                let rows = data.rows();
+                prop_assert!(data.labels.iter().all(|&l| l == NO_CLASS || (l as usize) < data.classes.len()));
+                prop_assert!(rows.iter(0..rows.len()).all(|row| row.indices.is_sorted_by(|a, b| a < b)));
+            }
+        }
+    }
+}
+
+/// Rows, features and classes of the real data, where it is at hand.
+#[test]
+fn real_data() {
+    let folder = std::env::var_os("OVE_DATA")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
+    for (file, rows, features, classes) in [
+        ("20news/train.data.gz", 11269, 61188, 20),
+        ("20news/test.data.gz", 7505, 61188, 20),
+        ("bibtex/bibtex-train.arff.gz", 4880, 1836, 146),
+        ("bibtex/bibtex-test.arff.gz", 2515, 1836, 145),
+        ("mnist/train-images-idx3-ubyte.gz", 60000, 784, 10),
+        ("mnist/t10k-images-idx3-ubyte.gz", 10000, 784, 10),
+    ] {
+        let path = folder.join(file);
+        if !path.exists() {
+            eprintln!("skipped: {} is not there", path.display());
+            continue;
+        }
+        let data = read(&path, &ReadOptions::default()).unwrap();
+        assert_eq!((data.len(), data.features(), data.classes.len()), (rows, features, classes), "{file}");
+    }
+}
