@@ -3,9 +3,12 @@
 //! Results go to stdout, words to stderr. Exit code 0: done; 2: something was wrong with what was given; 130: stopped by Ctrl-C.
 
 mod bound;
+mod boundaries;
 mod chart;
+mod demo;
 mod estimate;
 mod evaluate;
+mod experiment;
 mod input;
 mod inspect;
 mod interrupt;
@@ -15,6 +18,7 @@ mod page;
 mod predict;
 mod progress;
 mod settings;
+mod table;
 mod theme;
 mod train;
 
@@ -32,6 +36,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Demo(demo::Args),
     Train(train::Args),
     Predict(predict::Args),
     Evaluate(evaluate::Args),
@@ -43,6 +48,7 @@ enum Command {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = interrupt::install().and_then(|()| match cli.command {
+        Command::Demo(args) => demo::run(args),
         Command::Train(args) => train::run(args),
         Command::Predict(args) => predict::run(args),
         Command::Evaluate(args) => evaluate::run(args),

@@ -76,7 +76,7 @@ pub fn run(args: Args) -> Result<()> {
     let (model, fit_summary) = interrupt::held(|| {
         let fit = fit(&data, &options)?;
         let summary = (fit.updates, fit.finished, fit.trace.last().map(|point| point.bound));
-        let model = into_model(fit, data, options);
+        let model = into_model(fit, &data, options);
         model.save(&args.output).with_context(|| format!("saving {}", args.output.display()))?;
         anyhow::Ok((model, summary))
     })?;
@@ -130,15 +130,15 @@ pub fn fit(data: &Dataset, options: &Options) -> Result<Fit> {
 }
 
 /// The model of a fit, with the names of its data.
-pub fn into_model(fit: Fit, data: Dataset, options: Options) -> Model {
+pub fn into_model(fit: Fit, data: &Dataset, options: Options) -> Model {
     let mut counts = vec![0; data.classes.len()];
     data.labels.iter().for_each(|&label| counts[label as usize] += 1);
     let card = Card {
         options,
         counts,
         rows: data.len() as u64,
-        classes: data.classes,
-        feature_names: data.feature_names,
+        classes: data.classes.clone(),
+        feature_names: data.feature_names.clone(),
         finished: fit.finished,
         trace: fit.trace,
     };

@@ -1,0 +1,107 @@
+//! The paper's comparison: one data set, four ways to train, the same measures for each.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use ove::objective::Objective;
+use ove::options::{Options, Solver};
+use ove::solve::batch;
+use ove::{Dataset, Evaluation, Model, Problem, evaluate};
+
+use crate::chart::Style;
+use crate::{interrupt, progress, train};
+
+/// The ways to train that the paper compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// SOFT: the exact likelihood, in full.
+    Softmax,
+    /// BOUCHARD: Bouchard's bound, in full.
+    Bouchard,
+    /// OVE: the one-vs-each bound, in full.
+    OneVsEach,
+    /// OVE-SGD: the one-vs-each bound, rows and classes subsampled.
+    OneVsEachStochastic,
+}
+
+impl Method {
+    /// In the order of the paper's table.
+    pub const ALL: [Method; 4] = [Method::Softmax, Method::Bouchard, Method::OneVsEach, Method::OneVsEachStochastic];
+
+    /// The name in tables and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Softmax => "softmax",
+            Method::Bouchard => "bouchard",
+            Method::OneVsEach => "one-vs-each",
+            Method::OneVsEachStochastic => "one-vs-each-stochastic",
+        }
+    }
+
+    /// Its look in every chart.
+    pub fn style(self) -> Style {
+        Style::nth(self as usize)
+    }
+
+    /// `base` with this method's objective and solver.
+    pub fn options(self, base: &Options) -> Options {
+        let (objective, solver) = match self {
+            Method::Softmax => (Objective::Softmax, Solver::Batch),
+            Method::Bouchard => (Objective::Bouchard, Solver::Batch),
+            Method::OneVsEach => (Objective::OneVsEach, Solver::Batch),
+            Method::OneVsEachStochastic => (Objective::OneVsEach, Solver::Stochastic),
+        };
+        Options { objective, solver, ..base.clone() }
+    }
+}
+
+/// What one method came to.
+pub struct Outcome {
+    /// The method.
+    pub method: Method,
+    /// The model.
+    pub model: Model,
+    /// How good it is on the test rows.
+    pub evaluation: Evaluation,
+    /// Its bound on the training rows, exact.
+    pub bound: f64,
+    /// How long training took.
+    pub train_seconds: f64,
+    /// The bound along the run, against the share of the run: every evaluation of the full sum, or every batch's estimate.
+    pub curve: Vec<(f64, f64)>,
+}
+
+/// Trains by one method and measures.
+pub fn run(method: Method, base: &Options, train: &Dataset, test: &Dataset) -> Result<Outcome> {
+    let options = method.options(base);
+    let problem =
+        Problem { rows: train.rows(), labels: &train.labels, row_weights: None, classes: train.classes.len() };
+    let mut line = progress::Line::new(train.len());
+    let mut curve = Vec::new();
+    let start = Instant::now();
+    let fit = interrupt::held(|| {
+        ove::train(&problem, &options, &mut |progress| {
+            curve.push((progress.updates as f64, progress.bound));
+            line.hear(progress)
+        })
+    })?;
+    let train_seconds = start.elapsed().as_secs_f64();
+    line.finish();
+    stop_if_interrupted()?;
+
+    let bound = batch::bound(&problem, &options, &fit.linear);
+    let model = train::into_model(fit, train, options);
+    let evaluation = evaluate(&model, test.rows(), &test.labels, base.threads)?;
+    Ok(Outcome { method, model, evaluation, bound, train_seconds, curve })
+}
+
+/// Ends a run of several experiments after Ctrl-C.
+pub fn stop_if_interrupted() -> Result<()> {
+    if interrupt::requested() { bail!("stopped") } else { Ok(()) }
+}
+
+/// A watch that only listens for Ctrl-C.
+pub fn listen(_: &ove::Progress<'_>) -> ControlFlow<()> {
+    if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
