@@ -86,7 +86,7 @@ fn plane(args: &Args) -> Result<Part> {
         l2: 0.1,
         classes: 1,
         batch: 10,
-        epochs: 200,
+        epochs: 60,
         step: StepKind::Sgd,
         learning_rate: 0.05,
         seed: args.seed,
@@ -191,15 +191,23 @@ pub fn plane_picture(data: &Dataset, models: &[(Method, &Linear)]) -> Chart {
 /// Figure 1c: the stochastic estimate of the bound along its run, and where the full methods end.
 fn bounds_chart(part: &Part) -> Chart {
     let title = format!("The bound on the {} set while it is sampled", part.name);
-    bounds_picture(title, part.data.len(), &part.outcomes)
+    // One epoch's batches.
+    let window = part.data.len().div_ceil(part.options.batch);
+    bounds_picture(title, part.data.len(), window, &part.outcomes)
 }
 
-/// The estimate of the bound along a stochastic run, beside the maxima that the full methods reach.
-pub fn bounds_picture(title: String, rows: usize, outcomes: &[Outcome]) -> Chart {
+/// Updates counted in epochs.
+fn epochs(curve: &[(f64, f64)], rows: usize) -> Vec<(f64, f64)> {
+    curve.iter().map(|&(updates, bound)| (updates / rows as f64, bound)).collect()
+}
+
+/// The estimate of the bound along a stochastic run, averaged over a window of batches, beside the
+/// maxima that the full methods reach.
+pub fn bounds_picture(title: String, rows: usize, window: usize, outcomes: &[Outcome]) -> Chart {
     let layers = outcomes.iter().map(|outcome| match outcome.method {
         Method::OneVsEachStochastic => Layer::Line {
             name: "one-vs-each, sampled".into(),
-            points: outcome.curve.iter().map(|&(updates, bound)| (updates / rows as f64, bound)).collect(),
+            points: epochs(&experiment::smooth(&outcome.curve, window), rows),
             style: outcome.method.style(),
         },
         method => {
@@ -247,7 +255,7 @@ fn report(parts: &[Part], charts: [Chart; 3]) -> Page {
                 "Five classes in the plane",
                 vec![
                     figure(plane, "The decision boundaries of the three full methods."),
-                    figure(plane_bounds, "The sampled bound sees ten rows and one remaining class at a time; its mean follows the full bound up to its maximum. One-vs-each lies closer to the exact likelihood than Bouchard's bound."),
+                    figure(plane_bounds, "The sampled bound sees ten rows and one remaining class at a time; averaged over an epoch it follows the full bound up to its maximum. One-vs-each lies closer to the exact likelihood than Bouchard's bound."),
                     settings(&parts[0]),
                 ],
             ),
@@ -255,7 +263,7 @@ fn report(parts: &[Part], charts: [Chart; 3]) -> Page {
                 "sparse",
                 "A thousand classes",
                 vec![
-                    figure(sparse_bounds, "Twenty of 999 remaining classes a row."),
+                    figure(sparse_bounds, "A row sees twenty of its 999 remaining classes at a time."),
                     settings(&parts[1]),
                 ],
             ),

@@ -1,6 +1,5 @@
 //! The paper's comparison: one data set, four ways to train, the same measures for each.
 
-use std::ops::ControlFlow;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
@@ -101,7 +100,26 @@ pub fn stop_if_interrupted() -> Result<()> {
     if interrupt::requested() { bail!("stopped") } else { Ok(()) }
 }
 
-/// A watch that only listens for Ctrl-C.
-pub fn listen(_: &ove::Progress<'_>) -> ControlFlow<()> {
-    if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+/// The mean over the last `window` values at each point, as the paper smooths its stochastic bounds.
+pub fn smooth(points: &[(f64, f64)], window: usize) -> Vec<(f64, f64)> {
+    let mut sum = 0.0;
+    let mean = |(i, &(x, y)): (usize, &(f64, f64))| {
+        sum += y;
+        if i >= window {
+            sum -= points[i - window].1;
+        }
+        (x, sum / (i + 1).min(window) as f64)
+    };
+    points.iter().enumerate().map(mean).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn smoothing_averages_the_last_values() {
+        let points = [(0.0, 4.0), (1.0, 2.0), (2.0, 0.0), (3.0, 10.0)];
+        assert_eq!(smooth(&points, 2), [(0.0, 4.0), (1.0, 3.0), (2.0, 1.0), (3.0, 5.0)]);
+    }
 }
