@@ -9,7 +9,7 @@ use serde_json::json;
 ///
 /// Takes the scores of all classes and prints the exact log probability of one class beside its lower bounds.
 #[derive(clap::Args)]
-#[command(after_help = "Example: ove bound --scores 1.2,0.3,-0.7 --class 0 --merge 1")]
+#[command(after_help = "Example: ove bound --scores 1.2,0.3,-0.7 --class 0 --merge 1,2")]
 pub struct Args {
     /// The scores of all classes
     #[arg(long, value_delimiter = ',', required = true, allow_hyphen_values = true, value_name = "F,F,…")]
@@ -48,14 +48,14 @@ pub fn run(args: Args) -> Result<()> {
             "bouchard": bouchard,
             "bouchard_alpha": alpha,
         });
-        println!("{object}");
+        say!("{object}")?;
         return Ok(());
     }
-    println!("{:<12} {:>14} {:>12}  {:>12}", "", "log p", "p", "gap");
+    say!("{:<12} {:>14} {:>12}  {:>12}", "", "log p", "p", "gap")?;
     for (name, value) in [("exact", exact), ("one-vs-each", one_vs_each), ("merged", merged), ("bouchard", bouchard)] {
-        println!("{name:<12} {value:>14.6} {:>12.6}  {:>12.6}", value.exp(), exact - value);
+        say!("{name:<12} {value:>14.6} {:>12.6}  {:>12.6}", value.exp(), exact - value)?;
     }
-    println!("Bouchard's α is {alpha:.6}; merged has {inside} classes inside the logarithm");
+    say!("Bouchard's α is {alpha:.6}; merged has {inside} classes inside the logarithm")?;
     Ok(())
 }
 

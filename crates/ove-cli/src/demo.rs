@@ -3,18 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use ove::Dataset;
 use ove::options::Options;
 use ove::step::StepKind;
 use ove::synthetic::{self, Sparse};
-use ove::{Dataset, Linear};
 use serde_json::json;
 
-use crate::boundaries::boundaries;
-use crate::chart::{Axis, Chart, Layer, Style};
+use crate::chart::Chart;
 use crate::experiment::{self, Method, Outcome};
 use crate::page::{Block, Page, Section, Table};
 use crate::settings::ThreadFlags;
-use crate::table;
+use crate::{pictures, table};
 
 /// See the whole method on made data
 ///
@@ -48,9 +47,9 @@ pub fn run(args: Args) -> Result<()> {
     std::fs::create_dir_all(&args.output).with_context(|| format!("making {}", args.output.display()))?;
     let parts = [plane(&args)?, sparse(&args)?];
     let charts = [
-        ("plane", plane_chart(&parts[0])),
-        ("plane-bounds", bounds_chart(&parts[0])),
-        ("sparse-bounds", bounds_chart(&parts[1])),
+        ("plane", pictures::plane(&parts[0].data, &parts[0].outcomes)),
+        ("plane-bounds", pictures::bounds("Five classes: the bound while it is sampled", &parts[0].outcomes)),
+        ("sparse-bounds", pictures::bounds("A thousand classes: the bound while it is sampled", &parts[1].outcomes)),
     ];
     for (name, chart) in &charts {
         write(&args.output.join(format!("{name}.svg")), &chart.standalone_svg())?;
@@ -59,10 +58,10 @@ pub fn run(args: Args) -> Result<()> {
     write(&page, &report(&parts, charts.map(|(_, chart)| chart)).html())?;
 
     if args.json {
-        println!("{}", json!({ "rows": parts.iter().flat_map(Part::json).collect::<Vec<_>>(), "page": page }));
+        say!("{}", json!({ "rows": parts.iter().flat_map(Part::json).collect::<Vec<_>>(), "page": page }))?;
     } else {
-        table::print(&HEAD, &parts.iter().flat_map(Part::cells).collect::<Vec<_>>());
-        println!("\nplots: {}", page.display());
+        let rows: Vec<Vec<String>> = parts.iter().flat_map(Part::cells).collect();
+        say!("{}\nplots: {}", table::text(&HEAD, &rows), page.display())?;
     }
     Ok(())
 }
@@ -148,78 +147,6 @@ impl Part {
             })
         };
         self.outcomes.iter().map(object).collect()
-    }
-}
-
-/// The points of each class and the boundaries of each full method.
-fn plane_chart(part: &Part) -> Chart {
-    let outcomes: Vec<(Method, &Linear)> = part.outcomes.iter().map(|o| (o.method, &o.model.linear)).collect();
-    plane_picture(&part.data, &outcomes)
-}
-
-/// Points in the plane with the boundaries of models.
-pub fn plane_picture(data: &Dataset, models: &[(Method, &Linear)]) -> Chart {
-    let rows = data.rows();
-    let classes = (0..data.classes.len() as u32).map(|class| {
-        let of_class = (0..data.len()).filter(|&n| data.labels[n] == class);
-        let point = |n: usize| {
-            // A coordinate that is 0 has no entry.
-            let at = |d: u32| rows.row(n).indices.iter().position(|&i| i == d).map_or(0.0, |i| rows.row(n).values[i]);
-            (f64::from(at(0)), f64::from(at(1)))
-        };
-        let style = Style { colour: 4 + class as usize, ..Style::nth(class as usize) };
-        Layer::Scatter {
-            name: format!("class {}", data.classes[class as usize]),
-            points: of_class.map(point).collect(),
-            style,
-        }
-    });
-    let lines = models.iter().filter(|(method, _)| *method != Method::OneVsEachStochastic).map(|(method, model)| {
-        Layer::Segments { name: method.name().into(), segments: boundaries(model, 20.0), style: method.style() }
-    });
-    let axis = |label: &str| Axis { label: label.into(), range: Some((-6.0, 6.0)), ..Axis::default() };
-    Chart {
-        title: "Five classes and who decides where".into(),
-        x: axis("first feature"),
-        y: axis("second feature"),
-        layers: classes.chain(lines).collect(),
-        height: 420.0,
-        ..Chart::default()
-    }
-}
-
-/// Figure 1c: the stochastic estimate of the bound along its run, and where the full methods end.
-fn bounds_chart(part: &Part) -> Chart {
-    let title = format!("The bound on the {} set while it is sampled", part.name);
-    // One epoch's batches.
-    let window = part.data.len().div_ceil(part.options.batch);
-    bounds_picture(title, part.data.len(), window, &part.outcomes)
-}
-
-/// Updates counted in epochs.
-fn epochs(curve: &[(f64, f64)], rows: usize) -> Vec<(f64, f64)> {
-    curve.iter().map(|&(updates, bound)| (updates / rows as f64, bound)).collect()
-}
-
-/// The estimate of the bound along a stochastic run, averaged over a window of batches, beside the
-/// maxima that the full methods reach.
-pub fn bounds_picture(title: String, rows: usize, window: usize, outcomes: &[Outcome]) -> Chart {
-    let layers = outcomes.iter().map(|outcome| match outcome.method {
-        Method::OneVsEachStochastic => Layer::Line {
-            name: "one-vs-each, sampled".into(),
-            points: epochs(&experiment::smooth(&outcome.curve, window), rows),
-            style: outcome.method.style(),
-        },
-        method => {
-            Layer::Level { name: format!("{}, maximised", method.name()), y: outcome.bound, style: method.style() }
-        }
-    });
-    Chart {
-        title,
-        x: Axis { label: "epochs".into(), ..Axis::default() },
-        y: Axis { label: "log likelihood or its bound, all rows".into(), ..Axis::default() },
-        layers: layers.collect(),
-        ..Chart::default()
     }
 }
 

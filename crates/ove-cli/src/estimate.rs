@@ -17,6 +17,8 @@ use crate::{interrupt, progress};
 /// The non-parametric case of the paper: one free score a value. Exact likelihood and one-vs-each bound agree on N_k/N; Bouchard's
 /// bound exaggerates.
 #[derive(clap::Args)]
+// Few scores are cheap to find exactly.
+#[command(mut_arg("tolerance", |flag| flag.default_value("1e-10")))]
 #[command(after_help = "Example: printf 'cat\\t7\\ndog\\t2\\n' | ove estimate - --objective bouchard")]
 pub struct Args {
     /// A file with a count a line, or `name<TAB>count`; `-` is stdin
@@ -57,12 +59,12 @@ pub fn run(args: Args) -> Result<()> {
             "counts": counts,
             "probabilities": probabilities,
         });
-        println!("{object}");
+        say!("{object}")?;
         return Ok(());
     }
     eprintln!("{} by {method}", options.objective);
     for (value, p) in values.iter().zip(probabilities) {
-        println!("{}\t{}\t{p:.8}", value.name, value.count);
+        say!("{}\t{}\t{p:.8}", value.name, value.count)?;
     }
     Ok(())
 }

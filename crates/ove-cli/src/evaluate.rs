@@ -36,9 +36,9 @@ pub fn run(args: Args) -> Result<()> {
     let data = args.input.read_for(&model, &args.data, true)?;
     let timed = evaluate(&model, &data, args.threads.threads)?;
     if args.json {
-        println!("{}", Value::Object(timed.json()));
+        say!("{}", Value::Object(timed.json()))?;
     } else {
-        timed.print();
+        timed.print()?;
     }
     Ok(())
 }
@@ -68,27 +68,25 @@ impl Timed {
     }
 
     /// For people.
-    pub fn print(&self) {
+    pub fn print(&self) -> Result<()> {
         let e = &self.evaluation;
-        println!("rows             {} ({:.2} s)", e.rows, self.predict_seconds);
+        say!("rows             {} ({:.2} s)", e.rows, self.predict_seconds)?;
         if e.unknown_rows > 0 {
-            println!(
-                "unknown class    {} rows, each counted as an error and left out of nlpd and bound",
-                e.unknown_rows
-            );
+            say!("unknown class    {} rows, each counted as an error and left out of nlpd and bound", e.unknown_rows)?;
         }
-        println!("error            {:.4}", e.error);
-        println!("nlpd             {:.4}", e.nlpd);
-        println!(
+        say!("error            {:.4}", e.error)?;
+        say!("nlpd             {:.4}", e.nlpd)?;
+        say!(
             "bound            {:.2} ({:.4} a row, {:.4} below the exact value)",
             e.bound,
             per(e.bound, e),
             per(e.gap, e)
-        );
-        println!("precision@1/3/5  {:.4} {:.4} {:.4}", e.precision_at_1, e.precision_at_3, e.precision_at_5);
-        println!("nDCG@5           {:.4}", e.ndcg_at_5);
-        println!("PSP@1            {:.4}", e.psp_at_1);
-        println!("ECE              {:.4}", e.ece);
+        )?;
+        say!("precision@1/3/5  {:.4} {:.4} {:.4}", e.precision_at_1, e.precision_at_3, e.precision_at_5)?;
+        say!("nDCG@5           {:.4}", e.ndcg_at_5)?;
+        say!("PSP@1            {:.4}", e.psp_at_1)?;
+        say!("ECE              {:.4}", e.ece)?;
+        Ok(())
     }
 }
 

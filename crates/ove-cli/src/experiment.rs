@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use ove::objective::Objective;
 use ove::options::{Options, Solver};
 use ove::solve::batch;
-use ove::{Dataset, Evaluation, Model, Problem, evaluate};
+use ove::{Dataset, Evaluation, Linear, Model, Problem, evaluate};
 
 use crate::chart::Style;
 use crate::{interrupt, progress, train};
@@ -63,12 +63,34 @@ pub struct Outcome {
     pub model: Model,
     /// How good it is on the test rows.
     pub evaluation: Evaluation,
-    /// Its bound on the training rows, exact.
+    /// Its bound on the training rows, exact and without the penalty.
     pub bound: f64,
     /// How long training took.
     pub train_seconds: f64,
-    /// The bound along the run, against the share of the run: every evaluation of the full sum, or every batch's estimate.
-    pub curve: Vec<(f64, f64)>,
+    /// The bound along the run: of every step of the full sum, or of every batch.
+    pub curve: Vec<CurvePoint>,
+}
+
+/// A point of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct CurvePoint {
+    /// Since the start.
+    pub seconds: f64,
+    /// Rows visited so far, in passes over all rows.
+    pub epochs: f64,
+    /// The objective summed over all rows less the penalty: exact, or unbiased.
+    pub bound: f64,
+}
+
+impl Outcome {
+    /// λ/2·‖w‖² of the model.
+    pub fn penalty(&self) -> f64 {
+        penalty(&self.model.linear, &self.model.card.options)
+    }
+}
+
+fn penalty(linear: &Linear, options: &Options) -> f64 {
+    0.5 * options.l2 * linear.table().iter().map(|&w| f64::from(w) * f64::from(w)).sum::<f64>()
 }
 
 /// Trains by one method and measures.
@@ -78,10 +100,24 @@ pub fn run(method: Method, base: &Options, train: &Dataset, test: &Dataset) -> R
         Problem { rows: train.rows(), labels: &train.labels, row_weights: None, classes: train.classes.len() };
     let mut line = progress::Line::new(train.len());
     let mut curve = Vec::new();
+    let (mut current_penalty, mut seen) = (0.0, 0.0);
     let start = Instant::now();
     let fit = interrupt::held(|| {
         ove::train(&problem, &options, &mut |progress| {
-            curve.push((progress.updates as f64, progress.bound));
+            let epochs = match options.solver {
+                Solver::Batch => progress.updates as f64,
+                Solver::Stochastic => progress.updates as f64 / train.len() as f64,
+            };
+            // The penalty moves slowly and needs the whole table: once an epoch is enough.
+            if epochs >= seen {
+                current_penalty = penalty(&(progress.snapshot)(), &options);
+                seen = epochs.floor() + 1.0;
+            }
+            curve.push(CurvePoint {
+                seconds: start.elapsed().as_secs_f64(),
+                epochs,
+                bound: progress.bound - current_penalty,
+            });
             line.hear(progress)
         })
     })?;
@@ -100,17 +136,17 @@ pub fn stop_if_interrupted() -> Result<()> {
     if interrupt::requested() { bail!("stopped") } else { Ok(()) }
 }
 
-/// The mean over the last `window` values at each point, as the paper smooths its stochastic bounds.
-pub fn smooth(points: &[(f64, f64)], window: usize) -> Vec<(f64, f64)> {
+/// The mean bound over the last `window` points at each point, as the paper smooths its stochastic bounds.
+pub fn smooth(curve: &[CurvePoint], window: usize) -> Vec<CurvePoint> {
     let mut sum = 0.0;
-    let mean = |(i, &(x, y)): (usize, &(f64, f64))| {
-        sum += y;
+    let mean = |(i, &point): (usize, &CurvePoint)| {
+        sum += point.bound;
         if i >= window {
-            sum -= points[i - window].1;
+            sum -= curve[i - window].bound;
         }
-        (x, sum / (i + 1).min(window) as f64)
+        CurvePoint { bound: sum / (i + 1).min(window) as f64, ..point }
     };
-    points.iter().enumerate().map(mean).collect()
+    curve.iter().enumerate().map(mean).collect()
 }
 
 #[cfg(test)]
@@ -119,7 +155,8 @@ mod tests {
 
     #[test]
     fn smoothing_averages_the_last_values() {
-        let points = [(0.0, 4.0), (1.0, 2.0), (2.0, 0.0), (3.0, 10.0)];
-        assert_eq!(smooth(&points, 2), [(0.0, 4.0), (1.0, 3.0), (2.0, 1.0), (3.0, 5.0)]);
+        let curve = [4.0, 2.0, 0.0, 10.0].map(|bound| CurvePoint { seconds: 0.0, epochs: 0.0, bound });
+        let bounds: Vec<f64> = smooth(&curve, 2).iter().map(|point| point.bound).collect();
+        assert_eq!(bounds, [4.0, 3.0, 1.0, 5.0]);
     }
 }

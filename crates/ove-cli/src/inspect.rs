@@ -46,27 +46,27 @@ fn show_model(model: &Model, as_json: bool) -> Result<()> {
             "options": options,
             "trace": card.trace,
         });
-        println!("{object}");
+        say!("{object}")?;
         return Ok(());
     }
-    println!("{} classes, {} features, {} training rows", model.linear.classes(), model.linear.features(), card.rows);
+    say!("{} classes, {} features, {} training rows", model.linear.classes(), model.linear.features(), card.rows)?;
     if !card.finished {
-        println!("training was not finished");
+        say!("training was not finished")?;
     }
     let mut by_count: Vec<usize> = (0..card.classes.len()).collect();
     by_count.sort_by_key(|&k| std::cmp::Reverse(card.counts[k]));
     let most: Vec<String> =
         by_count.iter().take(5).map(|&k| format!("{} ({})", card.classes[k], card.counts[k])).collect();
-    println!("most frequent: {}", most.join(", "));
-    println!("\noptions");
+    say!("most frequent: {}", most.join(", "))?;
+    say!("\noptions")?;
     if let Value::Object(options) = options {
         for (name, value) in options {
-            println!("  {name:<16} {value}");
+            say!("  {name:<16} {value}")?;
         }
     }
-    println!("\nupdates      bound      bound a row");
+    say!("\nupdates      bound      bound a row")?;
     for point in card.trace.iter().step_by(card.trace.len().div_ceil(12).max(1)) {
-        println!("{:>8}  {:>12.2}  {:>10.4}", point.updates, point.bound, point.bound / card.rows as f64);
+        say!("{:>8}  {:>12.2}  {:>10.4}", point.updates, point.bound, point.bound / card.rows as f64)?;
     }
     Ok(())
 }
@@ -97,13 +97,17 @@ fn show_class(model: &Model, name: &str, args: &Args) -> Result<()> {
             "for": list(&mut speaks_for.clone()),
             "against": list(&mut speaks_against.clone()),
         });
-        println!("{object}");
+        say!("{object}")?;
         return Ok(());
     }
-    println!("{name}: {} training rows, bias {:.4}", card.counts[class], model.linear.bias()[class]);
-    println!("\nspeaks for it");
-    speaks_for.for_each(|&(d, w)| println!("  {w:>9.4}  {}", feature(d)));
-    println!("\nspeaks against it");
-    speaks_against.for_each(|&(d, w)| println!("  {w:>9.4}  {}", feature(d)));
+    say!("{name}: {} training rows, bias {:.4}", card.counts[class], model.linear.bias()[class])?;
+    say!("\nspeaks for it")?;
+    for &(d, w) in speaks_for {
+        say!("  {w:>9.4}  {}", feature(d))?;
+    }
+    say!("\nspeaks against it")?;
+    for &(d, w) in speaks_against {
+        say!("  {w:>9.4}  {}", feature(d))?;
+    }
     Ok(())
 }

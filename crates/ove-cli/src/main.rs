@@ -2,6 +2,14 @@
 //!
 //! Results go to stdout, words to stderr. Exit code 0: done; 2: something was wrong with what was given; 130: stopped by Ctrl-C.
 
+/// `println!` whose failure is an error: a reader that has gone away must not end in a panic.
+macro_rules! say {
+    ($($what:tt)*) => {{
+        use std::io::Write;
+        writeln!(std::io::stdout(), $($what)*)
+    }};
+}
+
 mod bound;
 mod boundaries;
 mod chart;
@@ -15,8 +23,10 @@ mod interrupt;
 mod markup;
 mod memory;
 mod page;
+mod pictures;
 mod predict;
 mod progress;
+mod reproduce;
 mod settings;
 mod table;
 mod theme;
@@ -28,7 +38,7 @@ use clap::{Parser, Subcommand};
 
 /// Softmax models with very many classes, trained through the one-vs-each bound.
 #[derive(Parser)]
-#[command(version, arg_required_else_help = true, max_term_width = 110)]
+#[command(name = "ove", version, arg_required_else_help = true, max_term_width = 110)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -43,6 +53,7 @@ enum Command {
     Inspect(inspect::Args),
     Bound(bound::Args),
     Estimate(estimate::Args),
+    Reproduce(reproduce::Args),
 }
 
 fn main() -> ExitCode {
@@ -55,6 +66,7 @@ fn main() -> ExitCode {
         Command::Inspect(args) => inspect::run(args),
         Command::Bound(args) => bound::run(args),
         Command::Estimate(args) => estimate::run(args),
+        Command::Reproduce(args) => reproduce::run(args),
     });
     match done {
         Ok(()) if interrupt::requested() => ExitCode::from(130),

@@ -35,8 +35,6 @@ pub enum Block {
     Figure { chart: Chart, caption: String },
     /// A table; numbered by the page.
     Table(Table),
-    /// Blocks side by side, below each other where the screen is too narrow. Two charts fit a wide screen.
-    Row(Vec<Block>),
     /// Names with their values, such as the settings of a run.
     Settings(Vec<(String, String)>),
 }
@@ -113,9 +111,6 @@ impl Block {
             Self::Text(text) => format!("<p>{}</p>\n", escape(text)),
             Self::Figure { chart, caption } => figure(chart, caption),
             Self::Table(table) => table.html(),
-            Self::Row(blocks) => {
-                format!("<div class=\"row\">\n{}</div>\n", blocks.iter().map(Self::html).collect::<String>())
-            }
             Self::Settings(pairs) => settings(pairs),
         }
     }

@@ -1,6 +1,6 @@
 //! `ove train`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -66,6 +66,11 @@ pub fn run(args: Args) -> Result<()> {
         &args.threads,
     );
     options.check()?;
+    check_output(&args.output)?;
+    if let Some(valid) = &args.valid {
+        // Better now than after hours of training.
+        std::fs::File::open(valid).with_context(|| valid.display().to_string())?;
+    }
     let mut data = args.input.read(&args.data)?;
     data.drop_unused_classes();
     let valid = args.valid.as_deref();
@@ -77,7 +82,7 @@ pub fn run(args: Args) -> Result<()> {
         let fit = fit(&data, &options)?;
         let summary = (fit.updates, fit.finished, fit.trace.last().map(|point| point.bound));
         let model = into_model(fit, &data, options);
-        model.save(&args.output).with_context(|| format!("saving {}", args.output.display()))?;
+        model.save(&args.output).context("saving the model")?;
         anyhow::Ok((model, summary))
     })?;
     let (updates, finished, bound) = fit_summary;
@@ -106,16 +111,16 @@ pub fn run(args: Args) -> Result<()> {
         // The figures of the validation rows take the place of those that training has too.
         let mut object = facts.as_object().cloned().unwrap_or_default();
         object.extend(evaluation.map(|e| e.json()).unwrap_or_default());
-        println!("{}", serde_json::Value::Object(object));
+        say!("{}", serde_json::Value::Object(object))?;
         return Ok(());
     }
-    println!("model            {}", args.output.display());
-    println!("train seconds    {train_seconds:.2} ({:.0} updates/s)", updates as f64 / train_seconds);
+    say!("model            {}", args.output.display())?;
+    say!("train seconds    {train_seconds:.2} ({:.0} updates/s)", updates as f64 / train_seconds)?;
     if let Some(bound) = bound {
-        println!("bound            {bound:.2} ({:.4} a row)", bound / model.card.rows as f64);
+        say!("bound            {bound:.2} ({:.4} a row)", bound / model.card.rows as f64)?;
     }
     if let Some(evaluation) = evaluation {
-        evaluation.print();
+        evaluation.print()?;
     }
     Ok(())
 }
@@ -151,6 +156,18 @@ fn unfinished(options: &Options) -> String {
     } else {
         format!("the tolerance {} was not reached within {} iterations", options.tolerance, options.iterations)
     }
+}
+
+/// Refuses a place where no file can be made, before anything is trained for it.
+fn check_output(path: &Path) -> Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if path.is_dir() || path.file_name().is_none() {
+        bail!("{}: a folder, but the model is a file", path.display());
+    }
+    if !folder.is_dir() {
+        bail!("{}: the folder {} is not there", path.display(), folder.display());
+    }
+    Ok(())
 }
 
 /// Refuses a table beyond the budget before anything is allocated.

@@ -22,12 +22,12 @@ pub enum Error {
         allowed: String,
     },
     /// The operating system refused a file.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {reason}", path.display())]
     File {
         /// Which file.
         path: PathBuf,
         /// What the system said.
-        source: io::Error,
+        reason: io::Error,
     },
     /// A setting lies outside its range.
     #[error("{name} is {found}, but {allowed}")]
@@ -57,7 +57,7 @@ pub enum Error {
     },
     /// The weights stopped being finite numbers.
     #[error(
-        "training diverged in epoch {epoch} at learning rate {learning_rate}; try {}",
+        "training diverged in epoch {epoch} at learning rate {learning_rate:.3e}; try {:.3e}",
         learning_rate / 10.0
     )]
     Diverged {
@@ -70,8 +70,8 @@ pub enum Error {
 
 impl Error {
     /// An [`Error::File`] for `path`.
-    pub fn file(path: &Path, source: io::Error) -> Self {
-        Error::File { path: path.to_owned(), source }
+    pub fn file(path: &Path, reason: io::Error) -> Self {
+        Error::File { path: path.to_owned(), reason }
     }
 }
 

@@ -71,6 +71,12 @@ pub fn evaluate(model: &Model, rows: Rows<'_>, labels: &[u32], threads: usize) -
             allowed: "there has to be at least one row and one label for each".into(),
         });
     }
+    if let Some(n) = labels.iter().position(|&label| label != NO_CLASS && label as usize >= model.linear.classes()) {
+        return Err(Error::Mismatch {
+            found: format!("row {n} has the class {}", labels[n]),
+            allowed: format!("the model has {} classes", model.linear.classes()),
+        });
+    }
     let mass: Vec<f64> = model.card.counts.iter().map(|&count| count as f64).collect();
     let objective = AllClasses::new(&model.card.options, &mass);
     let mut outcomes = vec![Outcome::default(); rows.len()];
@@ -113,7 +119,7 @@ fn summarise(model: &Model, labels: &[u32], outcomes: &[Outcome]) -> Evaluation 
     let log_likelihood: f64 = outcomes.iter().map(|o| o.log_probability).sum();
     let bound = outcomes.iter().map(|o| o.bound).sum();
     Evaluation {
-        error: 1.0 - share(1),
+        error: outcomes.iter().filter(|o| o.rank > 0).count() as f64 / rows as f64,
         nlpd: -log_likelihood / known as f64,
         bound,
         gap: log_likelihood - bound,

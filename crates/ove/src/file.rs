@@ -4,11 +4,12 @@
 //! [`Card`](crate::model::Card) as JSON, and `version` the version of this layout. A file is written beside its final place, synced and
 //! renamed: there is the old model or the new one, never a part of one.
 
-use std::collections::HashMap;
 use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+use safetensors::{Dtype, SafeTensors};
+use serde_json::json;
 
 use crate::error::{Error, Result};
 use crate::model::{Card, Linear, Model};
@@ -19,22 +20,28 @@ impl Model {
     /// Writes the model.
     pub fn save(&self, path: &Path) -> Result<()> {
         let (features, classes) = (self.linear.features(), self.linear.classes());
-        let broken = |reason: String| Error::ModelFile { path: path.to_owned(), reason };
-        let view = |shape: Vec<usize>, numbers| {
-            TensorView::new(Dtype::F32, shape, bytemuck::cast_slice(numbers)).map_err(|e| broken(e.to_string()))
-        };
-        let tensors = [
-            ("weights", view(vec![features, classes], self.linear.weights())?),
-            ("bias", view(vec![classes], self.linear.bias())?),
-        ];
-        let card = serde_json::to_string(&self.card).map_err(|e| broken(e.to_string()))?;
-        let metadata = HashMap::from([("ove".to_owned(), card), ("version".to_owned(), VERSION.to_owned())]);
+        let card = serde_json::to_string(&self.card)
+            .map_err(|e| Error::ModelFile { path: path.to_owned(), reason: e.to_string() })?;
+        let (bias, weights): (&[u8], &[u8]) =
+            (bytemuck::cast_slice(self.linear.bias()), bytemuck::cast_slice(self.linear.weights()));
+        // By hand: the safetensors crate writes metadata in a random order, but the same run gives the same file.
+        let end = bias.len() + weights.len();
+        let mut header = json!({
+            "__metadata__": { "ove": card, "version": VERSION },
+            "bias": { "dtype": "F32", "shape": [classes], "data_offsets": [0, bias.len()] },
+            "weights": { "dtype": "F32", "shape": [features, classes], "data_offsets": [bias.len(), end] },
+        })
+        .to_string();
+        // Tensors start at a multiple of 8 bytes.
+        header.extend(std::iter::repeat_n(' ', header.len().next_multiple_of(8) - header.len()));
 
         write_beside(path, |beside| {
-            safetensors::serialize_to_file(tensors, Some(metadata), beside).map_err(|error| match error {
-                safetensors::SafeTensorError::IoError(source) => Error::file(path, source),
-                other => broken(other.to_string()),
-            })
+            let write = || {
+                let mut file = File::create(beside)?;
+                file.write_all(&(header.len() as u64).to_le_bytes())?;
+                [header.as_bytes(), bias, weights].iter().try_for_each(|part| file.write_all(part))
+            };
+            write().map_err(|e| Error::file(path, e))
         })
     }
 

@@ -5,6 +5,7 @@ pub mod estimate;
 pub mod evaluate;
 pub mod events;
 pub mod file;
+mod huge_pages;
 pub mod math;
 pub mod model;
 mod names;

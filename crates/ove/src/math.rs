@@ -59,21 +59,20 @@ vectorised! {
     pub fn add_rows(table: &[f64], terms: impl Iterator<Item = (usize, f64)> + Clone, out: &mut [f64]) {
         let width = out.len();
         let (wide, rest) = out.as_chunks_mut::<16>();
-        let (narrow, rest) = rest.as_chunks_mut::<4>();
-        let narrow_from = wide.len() * 16;
-        let rest_from = narrow_from + narrow.len() * 4;
+        let from = wide.len() * 16;
         for (i, sums) in wide.iter_mut().enumerate() {
             add_columns(table, width, i * 16, terms.clone(), sums);
         }
-        for (i, sums) in narrow.iter_mut().enumerate() {
-            add_columns(table, width, narrow_from + i * 4, terms.clone(), sums);
+        /// One copy of the loop for each number of columns that may be left over, so that their sums too stay in registers.
+        macro_rules! rest {
+            ($($n:literal)*) => {
+                match rest.len() {
+                    $($n => add_columns::<$n>(table, width, from, terms, rest.try_into().expect("of this length")),)*
+                    _ => {}
+                }
+            };
         }
-        if !rest.is_empty() {
-            for (row, a) in terms {
-                let columns = &table[row * width + rest_from..(row + 1) * width];
-                rest.iter_mut().zip(columns).for_each(|(sum, x)| *sum += a * x);
-            }
-        }
+        rest!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
     }
 }
 

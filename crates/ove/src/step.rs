@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! SGD        w ← (w + η Σ g) shrunk by 1/(1 + η λ b/N)        one factor for the whole table: w = scale · cell
-//! AdaGrad    G ← G + g²,  w ← w e^{−ΔR/√G} + η g/√G            R = Σ η λ b/N so far; ΔR since the weight was last touched
+//! AdaGrad    G ← G + g²,  w ← w e^{−ΔR/√G} + η g/√G            G = 1 at first; R = Σ η λ b/N so far, ΔR since the last touch
 //! ```
 
 use std::fmt;
@@ -162,6 +162,14 @@ pub struct AdagradRule {
     shrinkage: f64,
 }
 
+impl AdagradCell {
+    /// What divides the rate: 1 at first, so that a weight starts as under SGD, however small its first gradient is.
+    #[inline(always)]
+    fn slowness(self) -> f32 {
+        (1.0 + self.squares).sqrt()
+    }
+}
+
 impl Cell for AdagradCell {
     type Rule = AdagradRule;
 
@@ -172,11 +180,7 @@ impl Cell for AdagradCell {
     #[inline(always)]
     fn weight(self, rule: AdagradRule) -> f32 {
         let missed = rule.shrinkage as f32 - self.shrinkage;
-        if missed == 0.0 || self.squares == 0.0 {
-            self.weight
-        } else {
-            self.weight * (-missed / self.squares.sqrt()).exp()
-        }
+        if missed == 0.0 { self.weight } else { self.weight * (-missed / self.slowness()).exp() }
     }
 
     #[inline(always)]
@@ -184,7 +188,7 @@ impl Cell for AdagradCell {
         if gradient != 0.0 {
             let weight = self.weight(rule);
             self.squares += gradient * gradient;
-            self.weight = weight + rule.rate * gradient / self.squares.sqrt();
+            self.weight = weight + rule.rate * gradient / self.slowness();
             self.shrinkage = rule.shrinkage as f32;
         }
     }
@@ -232,13 +236,9 @@ mod tests {
     #[test]
     fn lazy_adagrad_shrinks_like_a_sweep_over_the_table() {
         let (lazy, eager) = lazy_and_eager::<AdagradCell>(|w, squares, g: f64| {
-            if *squares > 0.0 {
-                *w *= (-SHRINK / f64::sqrt(*squares)).exp();
-            }
+            *w *= (-SHRINK / f64::sqrt(1.0 + *squares)).exp();
             *squares += g * g;
-            if g != 0.0 {
-                *w += 0.1 * g / squares.sqrt();
-            }
+            *w += 0.1 * g / f64::sqrt(1.0 + *squares);
         });
         assert!((lazy - eager).abs() < 1e-6, "{lazy} {eager}");
     }

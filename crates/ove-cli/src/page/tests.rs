@@ -22,7 +22,7 @@ fn every_block() -> Vec<Block> {
     let figure = Block::Figure { chart: Chart::default(), caption: "\"quoted\"".into() };
     vec![
         Block::Text("<script>alert(1)</script>".into()),
-        Block::Row(vec![figure.clone(), figure]),
+        figure,
         Block::Table(table),
         Block::Settings(vec![("seed".into(), "<1>".into())]),
     ]

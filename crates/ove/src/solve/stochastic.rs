@@ -18,6 +18,7 @@ use super::all_classes::most_frequent;
 use super::{Fit, Problem, Progress, Watch};
 use crate::data::Row;
 use crate::error::{Error, Result};
+use crate::huge_pages;
 use crate::model::{Linear, TracePoint};
 use crate::objective::Objective;
 use crate::options::Options;
@@ -25,8 +26,8 @@ use crate::random::Stream;
 use crate::sampler::Sampler;
 use crate::step::{AdagradCell, Cell, SgdCell, StepKind};
 
-/// Points of the trace in an epoch.
-const TRACE_POINTS: usize = 20;
+/// Points of the trace at most: a curve to look at, which weighs little in the model file.
+const TRACE_POINTS: usize = 200;
 
 /// Weights that a batch must touch before a second thread pays for its wake-up.
 const PARALLEL_FROM: usize = 8192;
@@ -43,9 +44,8 @@ struct Run<'a, C: Cell> {
     problem: &'a Problem<'a>,
     options: &'a Options,
     visits: Visits,
-    /// Cells feature-major, D × K.
-    weights: Vec<C>,
-    bias: Vec<C>,
+    /// Weights and biases as in [`Linear`]: feature-major, (D + 1) × K, the biases last.
+    table: Vec<C>,
     weights_rule: C::Rule,
     bias_rule: C::Rule,
     /// Ranges of features with about equally many entries, one a thread.
@@ -116,8 +116,7 @@ impl<'a, C: Cell> Run<'a, C> {
         Run {
             problem,
             options,
-            weights: vec![C::default(); problem.rows.features() * problem.classes],
-            bias: vec![C::default(); problem.classes],
+            table: huge_pages::zeroed((problem.rows.features() + 1) * problem.classes),
             weights_rule: C::Rule::default(),
             bias_rule: C::Rule::default(),
             ranges: balanced_ranges(problem, threads),
@@ -132,7 +131,7 @@ impl<'a, C: Cell> Run<'a, C> {
         let total = (batches * options.epochs) as f64;
         let mut order: Vec<u32> = (0..rows as u32).collect();
         let mut visits = vec![Visit::default(); options.batch.min(rows)];
-        let mut trace = Trace::new(batches.div_ceil(TRACE_POINTS));
+        let mut trace = Trace::new(batches * options.epochs);
         let (mut updates, mut finished) = (0, true);
 
         'epochs: for epoch in 0..options.epochs {
@@ -160,7 +159,7 @@ impl<'a, C: Cell> Run<'a, C> {
                 }
             }
         }
-        let linear = self.linear();
+        let linear = self.into_linear();
         if linear.table().iter().any(|w| !w.is_finite()) {
             return Err(Error::Diverged { epoch: options.epochs, learning_rate: options.learning_rate });
         }
@@ -201,12 +200,12 @@ impl<'a, C: Cell> Run<'a, C> {
     }
 
     fn scores(&self, row: Row<'_>, classes: &[u32], scores: &mut Vec<f64>) {
-        let bias = classes.iter().map(|&class| f64::from(self.bias[class as usize].weight(self.bias_rule)));
+        let bias = &self.table[self.bias_start()..];
         scores.clear();
-        scores.extend(bias);
+        scores.extend(classes.iter().map(|&class| f64::from(bias[class as usize].weight(self.bias_rule))));
         for (&feature, &value) in row.indices.iter().zip(row.values) {
             let start = feature as usize * self.problem.classes;
-            let weights = &self.weights[start..start + self.problem.classes];
+            let weights = &self.table[start..start + self.problem.classes];
             for (score, &class) in scores.iter_mut().zip(classes) {
                 *score += f64::from(value * weights[class as usize].weight(self.weights_rule));
             }
@@ -215,12 +214,12 @@ impl<'a, C: Cell> Run<'a, C> {
 
     /// Phase two: every range of features takes the rows in order and moves the weights it holds.
     fn scatter(&mut self, visits: &[Visit]) {
+        let (mut rest, bias) = self.table.split_at_mut(self.problem.rows.features() * self.problem.classes);
         for visit in visits {
             for (&class, &derivative) in visit.classes.iter().zip(&visit.derivatives) {
-                self.bias[class as usize].climb(derivative as f32, self.bias_rule);
+                bias[class as usize].climb(derivative as f32, self.bias_rule);
             }
         }
-        let mut rest = &mut self.weights[..];
         let mut shares = Vec::with_capacity(self.ranges.len());
         for range in &self.ranges {
             let (share, tail) = rest.split_at_mut(range.len() * self.problem.classes);
@@ -240,21 +239,35 @@ impl<'a, C: Cell> Run<'a, C> {
     }
 
     fn rebase(&mut self) {
-        if C::is_stale(self.weights_rule) {
-            self.weights.par_iter_mut().for_each(|cell| *cell = cell.rebase(self.weights_rule));
-            self.weights_rule = C::rebased(self.weights_rule);
+        let (weights, bias) = self.table.split_at_mut(self.problem.rows.features() * self.problem.classes);
+        for (cells, rule) in [(weights, &mut self.weights_rule), (bias, &mut self.bias_rule)] {
+            if C::is_stale(*rule) {
+                cells.par_iter_mut().for_each(|cell| *cell = cell.rebase(*rule));
+                *rule = C::rebased(*rule);
+            }
         }
-        if C::is_stale(self.bias_rule) {
-            self.bias.iter_mut().for_each(|cell| *cell = cell.rebase(self.bias_rule));
-            self.bias_rule = C::rebased(self.bias_rule);
-        }
+    }
+
+    fn bias_start(&self) -> usize {
+        self.problem.rows.features() * self.problem.classes
+    }
+
+    /// The weight at a place of the table.
+    fn weight(&self, at: usize, cell: C) -> f32 {
+        cell.weight(if at < self.bias_start() { self.weights_rule } else { self.bias_rule })
     }
 
     /// The model as it is now.
     fn linear(&self) -> Linear {
-        let weights = self.weights.par_iter().map(|cell| cell.weight(self.weights_rule));
-        let bias = self.bias.par_iter().map(|cell| cell.weight(self.bias_rule));
-        Linear::new(self.problem.classes, weights.chain(bias).collect())
+        let weights = self.table.par_iter().enumerate().map(|(at, &cell)| self.weight(at, cell));
+        Linear::new(self.problem.classes, weights.collect())
+    }
+
+    /// The model at the end, in the memory of its cells: a table that just fits has no room for a copy.
+    fn into_linear(mut self) -> Linear {
+        let table = std::mem::take(&mut self.table);
+        let weights = table.into_iter().enumerate().map(|(at, cell)| self.weight(at, cell));
+        Linear::new(self.problem.classes, weights.collect())
     }
 }
 
@@ -312,8 +325,9 @@ struct Trace {
 }
 
 impl Trace {
-    fn new(every: usize) -> Self {
-        Trace { points: Vec::new(), every, sum: 0.0, count: 0 }
+    /// For a run of this many batches.
+    fn new(batches: usize) -> Self {
+        Trace { points: Vec::new(), every: batches.div_ceil(TRACE_POINTS), sum: 0.0, count: 0 }
     }
 
     fn add(&mut self, updates: u64, bound: f64) {

@@ -1,0 +1,43 @@
+//! Large tables on 2 MB pages.
+//!
+//! A weight table is read at random places. With 4 kB pages nearly every one of them also misses the translation cache; Linux gives 2 MB
+//! pages to memory that asks for them.
+
+/// `count` default values in one block, which has asked for huge pages before it was first touched.
+pub(crate) fn zeroed<T: Copy + Default>(count: usize) -> Vec<T> {
+    let mut table: Vec<T> = Vec::with_capacity(count);
+    advise(table.spare_capacity_mut());
+    table.resize(count, T::default());
+    table
+}
+
+/// Asks for huge pages; where there are none, nothing changes.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+fn advise<T>(memory: &mut [std::mem::MaybeUninit<T>]) {
+    const PAGE: usize = 2 << 20;
+    let range = memory.as_mut_ptr_range();
+    let start = (range.start as usize).next_multiple_of(PAGE);
+    let end = range.end as usize / PAGE * PAGE;
+    if start < end {
+        // SAFETY: the range lies within memory that we own, and this advice changes its speed, never its content. A refusal is of no
+        // consequence.
+        unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn advise<T>(_: &mut [std::mem::MaybeUninit<T>]) {}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn tables_of_any_size_are_zero_and_writable() {
+        for count in [0, 1, 1000, 3 << 20] {
+            let mut table: Vec<f32> = super::zeroed(count);
+            assert!(table.len() == count && table.iter().all(|&x| x == 0.0));
+            table.iter_mut().for_each(|x| *x += 1.0);
+            assert!(table.iter().all(|&x| x == 1.0));
+        }
+    }
+}

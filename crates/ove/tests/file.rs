@@ -1,0 +1,301 @@
+//! The model file: what is saved comes back bit by bit, and each way a file can be wrong has its message.
+
+use std::fs;
+use std::path::Path;
+
+use ove::model::{Card, TracePoint};
+use ove::{Linear, Model, Options};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+fn model(features: usize, table: Vec<f32>) -> Model {
+    let classes = table.len() / (features + 1);
+    let card = Card {
+        options: Options::default(),
+        classes: (0..classes).map(|k| format!("class {k}")).collect(),
+        counts: (1..=classes as u64).collect(),
+        feature_names: (0..features).map(|d| format!("\"word\" {d}")).collect(),
+        rows: 10,
+        finished: true,
+        trace: vec![TracePoint { updates: 10, bound: -0.1 }],
+    };
+    Model { linear: Linear::new(classes, table), card }
+}
+
+/// Two classes, one feature.
+fn small() -> Model {
+    model(1, vec![1.0, -2.0, 0.5, 0.25])
+}
+
+fn saved(model: &Model) -> Vec<u8> {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("model");
+    model.save(&path).unwrap();
+    fs::read(path).unwrap()
+}
+
+fn load(bytes: &[u8]) -> ove::Result<Model> {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("model");
+    fs::write(&path, bytes).unwrap();
+    Model::load(&path)
+}
+
+/// Why these bytes are not a usable model.
+fn reason(bytes: &[u8]) -> String {
+    let message = load(bytes).unwrap_err().to_string();
+    let (path, reason) = message.split_once(": not a usable model: ").expect("a reason");
+    assert!(path.ends_with("model"), "{message}");
+    reason.to_owned()
+}
+
+/// The header of a file and what follows it.
+fn parts(bytes: &[u8]) -> (Value, &[u8]) {
+    let end = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    (serde_json::from_slice(&bytes[8..end]).unwrap(), &bytes[end..])
+}
+
+fn joined(header: &Value, data: &[u8]) -> Vec<u8> {
+    let header = header.to_string();
+    [&(header.len() as u64).to_le_bytes(), header.as_bytes(), data].concat()
+}
+
+/// The small model's file after a change to its header.
+fn with_header(change: impl FnOnce(&mut Value)) -> Vec<u8> {
+    let bytes = saved(&small());
+    let (mut header, data) = parts(&bytes);
+    change(&mut header);
+    joined(&header, data)
+}
+
+/// The small model's file after a change to its card.
+fn with_card(change: impl FnOnce(&mut Value)) -> Vec<u8> {
+    with_header(|header| {
+        let entry = &mut header["__metadata__"]["ove"];
+        let mut card = serde_json::from_str(entry.as_str().unwrap()).unwrap();
+        change(&mut card);
+        *entry = card.to_string().into();
+    })
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+    fs::read_dir(folder).unwrap().map(name).collect()
+}
+
+/// Any finite number of 32 bits, also denormal ones and −0.
+fn weight() -> impl Strategy<Value = f32> {
+    any::<u32>().prop_map(f32::from_bits).prop_filter("finite", |w| w.is_finite())
+}
+
+fn number() -> impl Strategy<Value = f64> {
+    any::<u64>().prop_map(f64::from_bits).prop_filter("finite", |x| x.is_finite())
+}
+
+prop_compose! {
+    fn models()(features in 0usize..4, classes in 1usize..5)(
+        table in prop::collection::vec(weight(), (features + 1) * classes),
+        names in prop::collection::vec(any::<String>(), classes),
+        counts in prop::collection::vec(any::<u64>(), classes),
+        named in any::<bool>(),
+        (l2, rate) in (number(), number()),
+        bounds in prop::collection::vec(number(), 0..4),
+        finished in any::<bool>(),
+        features in Just(features),
+    ) -> Model {
+        let mut model = model(features, table);
+        if !named {
+            model.card.feature_names.clear();
+        }
+        model.card.classes = names;
+        model.card.counts = counts;
+        model.card.options = Options { l2, learning_rate: rate, ..Options::default() };
+        model.card.trace = bounds.into_iter().zip(1..).map(|(bound, updates)| TracePoint { updates, bound }).collect();
+        model.card.finished = finished;
+        model
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn what_is_saved_comes_back(model in models()) {
+        let bytes = saved(&model);
+        let again = load(&bytes).unwrap();
+        let bits = |model: &Model| model.linear.table().iter().map(|w| w.to_bits()).collect::<Vec<_>>();
+        prop_assert_eq!(bits(&again), bits(&model));
+        prop_assert_eq!(&again, &model);
+        prop_assert_eq!(saved(&again), bytes);
+    }
+}
+
+/// What NumPy and Torch see: two tensors, without a look at the metadata.
+#[test]
+fn the_file_is_safetensors() {
+    let bytes = saved(&small());
+    let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let tensor = |name: &str| {
+        let tensor = file.tensor(name).unwrap();
+        (
+            tensor.shape().to_vec(),
+            tensor.data().as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect::<Vec<_>>(),
+        )
+    };
+    assert_eq!(file.len(), 2);
+    assert_eq!(tensor("weights"), (vec![1, 2], vec![1.0, -2.0]));
+    assert_eq!(tensor("bias"), (vec![2], vec![0.5, 0.25]));
+    assert_eq!(bytes.len() % 8, 0, "the tensors are aligned");
+}
+
+#[test]
+fn a_file_that_ends_early_is_an_error_wherever_it_ends() {
+    let bytes = saved(&small());
+    assert!(load(&bytes).is_ok());
+    (0..bytes.len()).for_each(|length| drop(reason(&bytes[..length])));
+    assert_eq!(reason(b""), "header too small");
+    assert_eq!(reason(&bytes[..bytes.len() - 1]), "incomplete metadata, file not fully covered");
+}
+
+#[test]
+fn what_follows_the_last_tensor_is_an_error() {
+    let bytes = [saved(&small()), vec![0]].concat();
+    assert_eq!(reason(&bytes), "incomplete metadata, file not fully covered");
+}
+
+#[test]
+fn text_is_not_a_model() {
+    assert_eq!(reason(b"apple 1:1 4:0.5\npear 2:1\n"), "header too large");
+}
+
+#[test]
+fn weights_of_another_program_are_not_a_model() {
+    let none = with_header(|header| drop(header.as_object_mut().unwrap().remove("__metadata__")));
+    assert_eq!(reason(&none), "no metadata, so not written by ove");
+    let other = with_header(|header| header["__metadata__"] = json!({ "format": "pt" }));
+    assert_eq!(reason(&other), "no layout version, so not written by ove");
+    let bare = with_header(|header| header["__metadata__"] = json!({ "version": "1" }));
+    assert_eq!(reason(&bare), "no entry `ove` in the metadata");
+}
+
+#[test]
+fn a_later_layout_is_refused() {
+    let later = with_header(|header| header["__metadata__"]["version"] = "2".into());
+    assert_eq!(reason(&later), "layout version 2, but this program reads version 1");
+}
+
+#[test]
+fn a_broken_card_is_an_error() {
+    let cut = with_header(|header| header["__metadata__"]["ove"] = "{\"options\":".into());
+    assert_eq!(reason(&cut), "metadata `ove`: EOF while parsing a value at line 1 column 11");
+    let without = with_card(|card| drop(card.as_object_mut().unwrap().remove("rows")));
+    assert!(reason(&without).starts_with("metadata `ove`: missing field `rows`"), "{}", reason(&without));
+    let other = with_card(|card| card["options"]["objective"] = "hinge".into());
+    assert!(reason(&other).starts_with("metadata `ove`: unknown variant `hinge`"), "{}", reason(&other));
+}
+
+#[test]
+fn shapes_that_do_not_fit_are_an_error() {
+    let turned = with_header(|header| header["weights"]["shape"] = json!([2, 1]));
+    assert_eq!(reason(&turned), "weights [2, 1] and bias [2] for 2 classes");
+    let flat = with_header(|header| header["weights"]["shape"] = json!([2]));
+    assert_eq!(reason(&flat), "weights that are not a matrix");
+    let square = with_header(|header| header["bias"]["shape"] = json!([1, 2]));
+    assert_eq!(reason(&square), "weights [1, 2] and bias [1, 2] for 2 classes");
+    let huge = with_header(|header| header["weights"]["shape"] = json!([u64::MAX, 2]));
+    assert!(!reason(&huge).is_empty());
+}
+
+#[test]
+fn a_missing_tensor_is_an_error() {
+    let renamed = with_header(|header| {
+        let weights = header.as_object_mut().unwrap().remove("weights").unwrap();
+        header["w"] = weights;
+    });
+    assert_eq!(reason(&renamed), "tensor `weights` not found");
+}
+
+#[test]
+fn counts_and_names_of_another_length_are_an_error() {
+    let counts = with_card(|card| card["counts"] = json!([1, 2, 3]));
+    assert_eq!(reason(&counts), "2 classes with 3 counts");
+    let nothing = with_card(|card| (card["classes"], card["counts"]) = (json!([]), json!([])));
+    assert_eq!(reason(&nothing), "0 classes with 0 counts");
+    let names = with_card(|card| card["feature_names"] = json!(["a", "b"]));
+    assert_eq!(reason(&names), "2 feature names for 1 features");
+}
+
+#[test]
+fn weights_of_another_type_are_an_error() {
+    let whole = with_header(|header| header["bias"]["dtype"] = "I32".into());
+    assert_eq!(reason(&whole), "weights of type I32, but they are 32-bit floats");
+}
+
+#[test]
+fn weights_that_are_not_finite_are_an_error() {
+    for (value, word) in [(f32::NAN, "NaN"), (f32::INFINITY, "inf")] {
+        let bytes = saved(&model(1, vec![1.0, value, 0.5, 0.25]));
+        assert_eq!(reason(&bytes), format!("the weight {word} at 1, but weights are finite"));
+    }
+}
+
+#[test]
+fn a_missing_file_is_named_once() {
+    let error = Model::load("no/such/model".as_ref()).unwrap_err();
+    assert_eq!(error.to_string(), "no/such/model: No such file or directory (os error 2)");
+    assert!(std::error::Error::source(&error).is_none(), "the reason would be printed twice");
+}
+
+#[test]
+fn saving_again_replaces_the_model() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("model");
+    small().save(&path).unwrap();
+    let other = model(0, vec![3.0, 4.0, 5.0]);
+    other.save(&path).unwrap();
+    assert_eq!(Model::load(&path).unwrap(), other);
+    assert_eq!(names_in(dir.path()), ["model"]);
+}
+
+#[test]
+fn a_failed_save_leaves_nothing_behind() {
+    let dir = TempDir::new().unwrap();
+    let missing = dir.path().join("gone/model");
+    let message = small().save(&missing).unwrap_err().to_string();
+    assert_eq!(message, format!("{}: No such file or directory (os error 2)", missing.display()));
+
+    let folder = dir.path().join("folder");
+    fs::create_dir_all(folder.join("inside")).unwrap();
+    let message = small().save(&folder).unwrap_err().to_string();
+    assert!(message.starts_with(&format!("{}: ", folder.display())), "{message}");
+    assert_eq!(names_in(dir.path()), ["folder"]);
+}
+
+#[test]
+fn the_old_file_survives_a_write_that_fails_half_way() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("model");
+    small().save(&path).unwrap();
+    let full = || std::io::Error::from(std::io::ErrorKind::StorageFull);
+    let result = ove::file::write_beside(&path, |beside| {
+        assert_ne!(beside, path);
+        fs::write(beside, "half a mod").unwrap();
+        Err(ove::Error::file(&path, full()))
+    });
+    assert!(result.is_err());
+    assert_eq!(Model::load(&path).unwrap(), small());
+    assert_eq!(names_in(dir.path()), ["model"]);
+}
+
+/// A model is made to be shared: it has the permissions of any other new file.
+#[cfg(unix)]
+#[test]
+fn others_may_read_the_file_as_any_other() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = TempDir::new().unwrap();
+    let mode = |name: &str| fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
+    fs::write(dir.path().join("any"), "").unwrap();
+    small().save(&dir.path().join("model")).unwrap();
+    assert_eq!(mode("model"), mode("any"));
+}
