@@ -17,6 +17,7 @@ mod demo;
 mod estimate;
 mod evaluate;
 mod experiment;
+mod generate;
 mod input;
 mod inspect;
 mod interrupt;
@@ -54,6 +55,7 @@ enum Command {
     Bound(bound::Args),
     Estimate(estimate::Args),
     Reproduce(reproduce::Args),
+    Generate(generate::Args),
 }
 
 fn main() -> ExitCode {
@@ -67,6 +69,7 @@ fn main() -> ExitCode {
         Command::Bound(args) => bound::run(args),
         Command::Estimate(args) => estimate::run(args),
         Command::Reproduce(args) => reproduce::run(args),
+        Command::Generate(args) => generate::run(args),
     });
     match done {
         Ok(()) if interrupt::requested() => ExitCode::from(130),
@@ -75,7 +78,7 @@ fn main() -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
-            ExitCode::from(2)
+            ExitCode::from(if interrupt::requested() { 130 } else { 2 })
         }
     }
 }

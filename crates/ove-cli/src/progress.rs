@@ -11,6 +11,14 @@ use crate::interrupt;
 
 const STEPS: u64 = 10_000;
 
+/// A bar on stderr, with `details` in indicatif's template language; hidden where stderr is no terminal.
+pub fn bar(length: u64, details: &str) -> ProgressBar {
+    let terminal = std::io::stderr().is_terminal();
+    let target = if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let style = ProgressStyle::with_template(&format!("{{bar:24}} {{percent:>3}}%  {details}  {{eta}} left"));
+    ProgressBar::with_draw_target(Some(length), target).with_style(style.expect("a well-formed template"))
+}
+
 /// Watches a training run.
 pub struct Line {
     bar: ProgressBar,
@@ -23,12 +31,7 @@ pub struct Line {
 impl Line {
     /// For a run on this many rows.
     pub fn new(rows: usize) -> Self {
-        let target =
-            if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(Some(STEPS), target);
-        let style = ProgressStyle::with_template("{bar:24} {percent:>3}%  {msg}  {eta} left");
-        bar.set_style(style.expect("the template is well-formed"));
-        Line { bar, rows: rows as u64, shown: Instant::now(), bound: None }
+        Line { bar: bar(STEPS, "{msg}"), rows: rows as u64, shown: Instant::now(), bound: None }
     }
 
     /// Hears of progress; ends the run after Ctrl-C.

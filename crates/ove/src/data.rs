@@ -117,6 +117,14 @@ impl Dataset {
         Dataset { features, offsets: vec![0], classes, ..Dataset::default() }
     }
 
+    /// Makes room for so many more rows with so many entries in all, so that a large set grows without being copied.
+    pub fn reserve(&mut self, rows: usize, entries: usize) {
+        self.offsets.reserve_exact(rows);
+        self.labels.reserve_exact(rows);
+        self.indices.reserve_exact(entries);
+        self.values.reserve_exact(entries);
+    }
+
     /// Adds an entry to the row that is being built. Features come in rising order.
     #[inline]
     pub fn push_entry(&mut self, feature: u32, value: f32) {

@@ -1,5 +1,7 @@
 //! Data made from a seed, for the demo, the tests and the benches.
 
+pub mod amazoncat;
+
 use crate::data::Dataset;
 use crate::random::Stream;
 

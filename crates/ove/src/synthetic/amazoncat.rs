@@ -1,0 +1,406 @@
+//! A set with the shape of AmazonCat-13K with one label a row, the paper's largest, which cannot be shipped.
+//!
+//! **Classes** have the sizes that `classes` tells: the largest holds 19 % of the rows, 15 hold half, and hundreds
+//! have one row. Eight classes of neighbouring size are *rivals*.
+//!
+//! **Features** are like the words of a text. The r-th most frequent (r from 0) has, by Zipf's law in Mandelbrot's form,
+//!
+//! ```text
+//! p(r) ∝ 1 / (r + 20)
+//! ```
+//!
+//! A *topic* is 64 features drawn from p; the j-th of them (j from 1) is used with probability ∝ 1/j. Each class has a
+//! topic of its own, and so has each group of rivals.
+//!
+//! **A row** of class y has a length from a log-normal law. It leans by a doubt m, uniform in [0, 0.85), towards one of
+//! the rivals, z (which may be y itself), and each of its words comes from
+//!
+//! ```text
+//! 60 %              p, whatever the class
+//! 15 %              the topic of the rivals
+//! 25 % · (1 − m)    the topic of y
+//! 25 % · m          the topic of z
+//! ```
+//!
+//! The real set is like that: a product has five categories on average, and the one that is kept as its class is not
+//! always the one that its text is about. Where m > ½ the row speaks for z, so no model can tell rivals apart without
+//! error, however long it is trained: the best linear one errs on about a third of the rows.
+//!
+//! **Values** are tf·idf at unit length, in thousandths: v_d ∝ count_d · ln(1/s_d), with s_d = 5/(r + 20), about the
+//! share of rows that p alone gives the feature d of rank r.
+//!
+//! Every row has a random stream of its own, so any rows can be made anywhere, in any order, with the same bits. Which
+//! number a class and a feature has is random too: frequent ones do not stand together in memory, as they would not in
+//! real data.
+
+mod classes;
+mod text;
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::data::Dataset;
+use crate::error::{Error, Result};
+use crate::names::names;
+use crate::random::Stream;
+use classes::Labels;
+pub use text::Written;
+
+/// Rows to train on in the real set.
+pub const TRAIN_ROWS: usize = 1_186_239;
+/// Rows to test on in the real set.
+pub const TEST_ROWS: usize = 306_759;
+/// D.
+pub const FEATURES: usize = 203_882;
+/// K.
+pub const CLASSES: usize = 2_919;
+
+/// Classes in a group of rivals.
+const RIVALS: usize = 8;
+/// Features in a topic.
+const TOPIC: usize = 64;
+/// What Mandelbrot's form adds to the rank: the most frequent words of a language are left out of such sets.
+const SHIFT: f64 = 20.0;
+/// s_d·(r + SHIFT).
+const SPREAD: f64 = 5.0;
+/// The share of words that come from the law of all features.
+const COMMON: f64 = 0.6;
+/// The share of words that come from the topic of the rivals.
+const SHARED: f64 = 0.15;
+/// The most that a row leans towards a rival.
+const MOST_DOUBT: f64 = 0.85;
+/// Median of a row's words, counted with repetition, and the standard deviation of their logarithm.
+const WORDS: f64 = 73.0;
+const WORDS_DEVIATION: f64 = 0.45;
+/// About as many distinct features has a row.
+const ENTRIES: usize = 73;
+/// Values are multiples of 1/STEPS.
+const STEPS: f64 = 1000.0;
+
+/// Rows that one thread makes at a time.
+const CHUNK: usize = 1024;
+
+/// What a random stream is for; the second part of its key, after the seed.
+#[derive(Clone, Copy)]
+enum Purpose {
+    FeatureNumbers = 100,
+    ClassNumbers,
+    Order,
+    Topic,
+    SharedTopic,
+    Row,
+}
+
+fn stream(seed: u64, purpose: Purpose, which: &[u64]) -> Stream {
+    Stream::of(&[&[seed, purpose as u64], which].concat())
+}
+
+/// Which rows: those to train on or those to test on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// To train on; every class has a row here.
+    Train,
+    /// To test on.
+    Test,
+}
+
+names!(Part, "part", { Train => "train", Test => "test" });
+
+/// Makes the rows of one seed and size.
+#[derive(Debug, Clone)]
+pub struct AmazonCat {
+    seed: u64,
+    labels: Labels,
+    common: Zipf,
+    within_topic: Zipf,
+    /// Features from the most to the least frequent.
+    by_rank: Vec<u32>,
+    /// ln(1/s_d) of each feature.
+    rarity: Vec<f32>,
+    /// The features of each class's topic, one topic after the other.
+    topics: Vec<u32>,
+    /// The same for each group of rivals.
+    shared_topics: Vec<u32>,
+}
+
+impl AmazonCat {
+    /// A set with `scale` times the rows of the real one and all of its features. It has all of its classes too if there are four
+    /// rows a class on average (from a scale of 0.0099), else as many as that allows.
+    pub fn new(seed: u64, scale: f64) -> Result<Self> {
+        if !(1e-4..=10.0).contains(&scale) {
+            let allowed = "it lies between 0.0001 and 10".into();
+            return Err(Error::Option { name: "scale", found: scale.to_string(), allowed });
+        }
+        let scaled = |rows: usize| (rows as f64 * scale).round() as usize;
+        let labels = Labels::new(seed, scaled(TRAIN_ROWS), scaled(TEST_ROWS));
+        let common = Zipf::new(FEATURES, SHIFT);
+
+        let mut by_rank: Vec<u32> = (0..FEATURES as u32).collect();
+        stream(seed, Purpose::FeatureNumbers, &[]).shuffle(&mut by_rank);
+        let mut rarity = vec![0.0; FEATURES];
+        for (rank, &feature) in by_rank.iter().enumerate() {
+            rarity[feature as usize] = ((rank as f64 + SHIFT) / SPREAD).ln() as f32;
+        }
+        let draw_topics = |purpose, count: usize| {
+            let topic = |which| {
+                let mut random = stream(seed, purpose, &[which]);
+                let (common, by_rank) = (&common, &by_rank);
+                (0..TOPIC).map(move |_| by_rank[common.draw(&mut random)])
+            };
+            (0..count as u64).flat_map(topic).collect()
+        };
+        let topics = draw_topics(Purpose::Topic, labels.classes());
+        let shared_topics = draw_topics(Purpose::SharedTopic, labels.classes().div_ceil(RIVALS));
+        Ok(AmazonCat {
+            seed,
+            labels,
+            common,
+            within_topic: Zipf::new(TOPIC, 1.0),
+            by_rank,
+            rarity,
+            topics,
+            shared_topics,
+        })
+    }
+
+    /// How many rows a part has.
+    pub fn rows(&self, part: Part) -> usize {
+        self.labels.ranks(part).len()
+    }
+
+    /// How many features there are.
+    pub fn features(&self) -> usize {
+        FEATURES
+    }
+
+    /// How many classes there are.
+    pub fn classes(&self) -> usize {
+        self.labels.classes()
+    }
+
+    /// The rows of a part in memory. Both parts have all classes, named by their numbers.
+    pub fn dataset(&self, part: Part) -> Dataset {
+        let mut data = Dataset::new(FEATURES, (0..self.classes()).map(|class| class.to_string()).collect());
+        data.reserve(self.rows(part), self.rows(part) * ENTRIES);
+        let make = |rows: Range<usize>| {
+            let mut draft = Draft::default();
+            rows.map(|n| (self.draw(part, n, &mut draft), draft.entries.clone())).collect::<Vec<_>>()
+        };
+        let take = |rows: Vec<(u32, Vec<Entry>)>| {
+            for (label, entries) in rows {
+                entries.iter().for_each(|entry| data.push_entry(entry.feature, entry.value()));
+                data.end_row(label);
+            }
+            Ok(())
+        };
+        self.in_chunks(part, make, take).expect("memory takes every row");
+        data
+    }
+
+    /// Makes chunks of rows on all threads, and hands them over in order.
+    fn in_chunks<T: Send>(
+        &self,
+        part: Part,
+        make: impl Fn(Range<usize>) -> T + Sync,
+        mut take: impl FnMut(T) -> Result<()>,
+    ) -> Result<()> {
+        let rows = self.rows(part);
+        let starts: Vec<usize> = (0..rows).step_by(CHUNK).collect();
+        // So few at a time that what is made but not yet taken stays small.
+        for some in starts.chunks(4 * rayon::current_num_threads()) {
+            let made: Vec<T> = some.par_iter().map(|&start| make(start..(start + CHUNK).min(rows))).collect();
+            made.into_iter().try_for_each(&mut take)?;
+        }
+        Ok(())
+    }
+
+    /// Draws a row: its entries go to the draft, its class is returned.
+    fn draw(&self, part: Part, n: usize, draft: &mut Draft) -> u32 {
+        let rank = self.labels.ranks(part)[n] as usize;
+        let mut random = stream(self.seed, Purpose::Row, &[part as u64, n as u64]);
+        self.draw_words(rank, &mut random, &mut draft.words);
+        draft.words.sort_unstable();
+        self.weigh(draft);
+        self.labels.number(rank)
+    }
+
+    /// Draws the words of a row of the class with this rank.
+    fn draw_words(&self, class: usize, random: &mut Stream, words: &mut Vec<u32>) {
+        let group = class / RIVALS;
+        let rivals = group * RIVALS..self.classes().min((group + 1) * RIVALS);
+        let rival = rivals.start + random.below(rivals.len() as u64) as usize;
+        let doubt = MOST_DOUBT * random.uniform();
+        let count = (WORDS * (WORDS_DEVIATION * random.normal()).exp()).ceil() as usize;
+
+        words.clear();
+        words.extend((0..count).map(|_| {
+            // The part of the unit interval that `source` falls into says where the word comes from.
+            let source = random.uniform();
+            let (topics, which) = if source < COMMON {
+                return self.by_rank[self.common.draw(random)];
+            } else if source < COMMON + SHARED {
+                (&self.shared_topics, group)
+            } else if source < 1.0 - (1.0 - COMMON - SHARED) * doubt {
+                (&self.topics, class)
+            } else {
+                (&self.topics, rival)
+            };
+            topics[which * TOPIC + self.within_topic.draw(random)]
+        }));
+    }
+
+    /// Turns the sorted words of a draft into entries.
+    fn weigh(&self, draft: &mut Draft) {
+        let same = || draft.words.chunk_by(|a, b| a == b);
+        let weight = |same: &[u32]| same.len() as f64 * f64::from(self.rarity[same[0] as usize]);
+        let length = same().map(|same| weight(same).powi(2)).sum::<f64>().sqrt();
+        draft.entries.clear();
+        draft.entries.extend(same().map(|same| {
+            // Never 0: that would be no entry.
+            let steps = (STEPS * weight(same) / length).round().max(1.0) as u32;
+            Entry { feature: same[0], steps }
+        }));
+    }
+}
+
+/// A row in the making, reused from row to row.
+#[derive(Default)]
+struct Draft {
+    words: Vec<u32>,
+    entries: Vec<Entry>,
+}
+
+/// A feature with its value in multiples of 1/STEPS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Entry {
+    feature: u32,
+    steps: u32,
+}
+
+impl Entry {
+    /// The number nearest to the decimals that [`text`] writes: both operands are exact, so the quotient is rounded once.
+    fn value(self) -> f32 {
+        self.steps as f32 / STEPS as f32
+    }
+}
+
+/// Draws from 0..n, k with a probability ∝ ln((k + 1 + shift)/(k + shift)), which is near 1/(k + shift).
+#[derive(Debug, Clone)]
+struct Zipf {
+    n: usize,
+    shift: f64,
+    /// ln((n + shift)/shift).
+    range: f64,
+}
+
+impl Zipf {
+    fn new(n: usize, shift: f64) -> Self {
+        Zipf { n, shift, range: ((n as f64 + shift) / shift).ln() }
+    }
+
+    #[inline]
+    fn draw(&self, random: &mut Stream) -> usize {
+        let x = self.shift * (random.uniform() * self.range).exp() - self.shift;
+        (x as usize).min(self.n - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ops::ControlFlow;
+
+    use crate::read::{ReadOptions, read};
+
+    fn rows(data: &Dataset) -> Vec<(&str, &[u32], &[f32])> {
+        let names = data.labels.iter().map(|&label| data.classes[label as usize].as_str());
+        data.rows().iter(0..data.len()).zip(names).map(|(row, name)| (name, row.indices, row.values)).collect()
+    }
+
+    #[test]
+    fn rows_are_like_those_of_the_real_set() {
+        let data = AmazonCat::new(0, 0.02).unwrap().dataset(Part::Train);
+        assert_eq!((data.len(), data.features(), data.classes.len()), (23_725, FEATURES, CLASSES));
+
+        let entries = data.rows().entries() as f64 / data.len() as f64;
+        assert!((entries - 71.0).abs() < 1.5, "{entries} features a row");
+        let unit = |row: crate::Row<'_>| {
+            let length: f64 = row.values.iter().map(|&v| f64::from(v).powi(2)).sum();
+            (length - 1.0).abs() < 0.05 && row.values.iter().all(|&v| v > 0.0)
+        };
+        assert!(data.rows().iter(0..data.len()).all(unit));
+    }
+
+    /// Ten times the rank, ten times rarer, for ranks that the shift no longer touches.
+    #[test]
+    fn features_follow_zipfs_law() {
+        let data = AmazonCat::new(0, 0.02).unwrap().dataset(Part::Train);
+        let mut counts = vec![0; FEATURES];
+        for row in data.rows().iter(0..data.len()) {
+            row.indices.iter().for_each(|&feature| counts[feature as usize] += 1);
+        }
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        let near = |rank: usize| counts[rank * 9 / 10..rank * 11 / 10].iter().sum::<u32>() as f64 / (rank / 5) as f64;
+        let slope = (near(10_000) / near(1_000)).log10();
+        assert!((-1.2..-0.8).contains(&slope), "{slope}");
+    }
+
+    #[test]
+    fn every_class_has_a_row_to_train_on() {
+        for scale in [0.0001, 0.003, 0.01] {
+            let mut data = AmazonCat::new(2, scale).unwrap().dataset(Part::Train);
+            let classes = data.classes.len();
+            data.drop_unused_classes();
+            assert_eq!(data.classes.len(), classes, "{scale}");
+        }
+    }
+
+    #[test]
+    fn same_bits_for_any_number_of_threads_and_other_rows_for_another_seed() {
+        let make = |seed, threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| AmazonCat::new(seed, 0.005).unwrap().dataset(Part::Test))
+        };
+        let (one, three, other) = (make(0, 1), make(0, 3), make(1, 1));
+        assert!(rows(&one) == rows(&three));
+        assert!(rows(&one) != rows(&other));
+    }
+
+    #[test]
+    fn text_reads_back_to_the_same_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let set = AmazonCat::new(0, 0.003).unwrap();
+        for &part in Part::ALL {
+            let path = folder.path().join(format!("{part}.txt"));
+            let written = set.write(part, &path, &mut |_| ControlFlow::Continue(())).unwrap();
+            let (text, memory) = (read(&path, &ReadOptions::default()).unwrap(), set.dataset(part));
+            assert!(rows(&text) == rows(&memory), "{part}");
+            assert_eq!(text.features(), FEATURES);
+            assert_eq!((written.rows, written.entries), (memory.len(), memory.rows().entries()));
+            assert_eq!(written.bytes, path.metadata().unwrap().len());
+        }
+    }
+
+    #[test]
+    fn a_stopped_writer_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("train.txt");
+        let mut heard = 0;
+        let stop = &mut |rows| {
+            heard = rows;
+            ControlFlow::Break(())
+        };
+        let error = AmazonCat::new(0, 0.01).unwrap().write(Part::Train, &path, stop).unwrap_err();
+        assert!(matches!(error, Error::File { .. }), "{error}");
+        assert_eq!(heard, CHUNK);
+        assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+    }
+
+    #[test]
+    fn scale_has_a_range() {
+        for scale in [0.0, -1.0, f64::NAN, 11.0] {
+            assert!(matches!(AmazonCat::new(0, scale), Err(Error::Option { name: "scale", .. })), "{scale}");
+        }
+    }
+}
