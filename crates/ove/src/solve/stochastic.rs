@@ -18,13 +18,13 @@ use super::all_classes::most_frequent;
 use super::{Fit, Problem, Progress, Watch};
 use crate::data::Row;
 use crate::error::{Error, Result};
-use crate::huge_pages;
+use crate::memory;
 use crate::model::{Linear, TracePoint};
 use crate::objective::Objective;
 use crate::options::Options;
 use crate::random::Stream;
-use crate::sampler::Sampler;
-use crate::step::{AdagradCell, Cell, SgdCell, StepKind};
+use crate::sampler::{Sampler, Turn};
+use crate::step::{AdagradCell, Cell, Pace, SgdCell, StepKind};
 
 /// Points of the trace at most: a curve to look at, which weighs little in the model file.
 const TRACE_POINTS: usize = 200;
@@ -46,8 +46,8 @@ struct Run<'a, C: Cell> {
     visits: Visits,
     /// Weights and biases as in [`Linear`]: feature-major, (D + 1) × K, the biases last.
     table: Vec<C>,
-    weights_rule: C::Rule,
-    bias_rule: C::Rule,
+    weights: Part<C>,
+    bias: Part<C>,
     /// Ranges of features with about equally many entries, one a thread.
     ranges: Vec<Range<usize>>,
 }
@@ -71,6 +71,8 @@ struct Visit {
     row: usize,
     /// The own class, those of C, the sample.
     classes: Vec<u32>,
+    /// How many of them belong to C.
+    inside: usize,
     /// First the scores, then the derivatives, weighted and in units of the rate.
     derivatives: Vec<f64>,
     weights: Vec<f64>,
@@ -92,17 +94,16 @@ impl Visits {
         Visits { sampler, merged, sampled, width, stands_for }
     }
 
-    /// Fills in the classes of a visit with their weights; how many of them lie inside C.
-    fn choose(&self, own: u32, random: &mut Stream, visit: &mut Visit) -> usize {
+    /// Fills in the classes of a visit with their weights.
+    fn choose(&self, own: u32, turn: Turn, visit: &mut Visit) {
         visit.classes.clear();
         visit.weights.clear();
         visit.classes.push(own);
         visit.classes.extend(self.merged.iter().filter(|&&class| class != own));
-        let inside = visit.classes.len() - 1;
+        visit.inside = visit.classes.len() - 1;
         visit.excluded.clone_from(&visit.classes);
         visit.excluded.sort_unstable();
-        self.sampler.draw(random, &visit.excluded, self.sampled, &mut visit.classes, &mut visit.weights);
-        inside
+        self.sampler.draw(turn, &visit.excluded, self.sampled, &mut visit.classes, &mut visit.weights);
     }
 }
 
@@ -116,9 +117,9 @@ impl<'a, C: Cell> Run<'a, C> {
         Run {
             problem,
             options,
-            table: huge_pages::zeroed((problem.rows.features() + 1) * problem.classes),
-            weights_rule: C::Rule::default(),
-            bias_rule: C::Rule::default(),
+            table: memory::zeroed((problem.rows.features() + 1) * problem.classes),
+            weights: Part::new(),
+            bias: Part::new(),
             ranges: balanced_ranges(problem, threads),
             visits,
         }
@@ -131,15 +132,20 @@ impl<'a, C: Cell> Run<'a, C> {
         let total = (batches * options.epochs) as f64;
         let mut order: Vec<u32> = (0..rows as u32).collect();
         let mut visits = vec![Visit::default(); options.batch.min(rows)];
+        let mut upcoming = visits.clone();
         let mut trace = Trace::new(batches * options.epochs);
         let (mut updates, mut finished) = (0, true);
 
         'epochs: for epoch in 0..options.epochs {
-            Stream::of(&[options.seed, epoch as u64]).shuffle(&mut order);
+            Stream::of(&[options.seed, u64::MAX, epoch as u64]).shuffle(&mut order);
+            let mut next = order.chunks(options.batch);
+            self.prepare(epoch, next.next().unwrap_or_default(), &mut upcoming);
             for (b, batch) in order.chunks(options.batch).enumerate() {
+                std::mem::swap(&mut visits, &mut upcoming);
+                self.prepare(epoch, next.next().unwrap_or_default(), &mut upcoming);
                 let passed = epoch * batches + b;
                 let rate = options.learning_rate * options.schedule.factor(epoch, passed as f64 / total);
-                let bound = self.visit(epoch, batch, &mut visits[..batch.len()], rate);
+                let bound = self.visit(&mut visits[..batch.len()], rate);
                 if !bound.is_finite() {
                     return Err(Error::Diverged { epoch: epoch + 1, learning_rate: rate });
                 }
@@ -166,48 +172,71 @@ impl<'a, C: Cell> Run<'a, C> {
         Ok(Fit { linear, trace: trace.points, finished, updates })
     }
 
-    /// Both phases of a batch; the unbiased estimate of the full bound that its rows give.
-    fn visit(&mut self, epoch: usize, batch: &[u32], visits: &mut [Visit], rate: f64) -> f64 {
-        let rows = self.problem.rows.len() as f64;
-        let shrink = rate * self.options.l2 / self.visits.stands_for * batch.len() as f64 / rows;
-        self.weights_rule = C::advance(self.weights_rule, rate, shrink);
-        let bias_shrink = if self.options.penalty_on_bias { shrink } else { 0.0 };
-        self.bias_rule = C::advance(self.bias_rule, rate, bias_shrink);
-        self.rebase();
-
-        let gather = |(visit, &n): (&mut Visit, &u32)| self.gather(epoch, n as usize, visit);
-        if self.ranges.len() == 1 {
-            visits.iter_mut().zip(batch).for_each(gather);
-        } else {
-            visits.par_iter_mut().zip(batch).with_min_len(8).for_each(gather);
+    /// Chooses the classes that the rows of a batch will visit. If the batch is small, it also sends for their weights, which then arrive
+    /// while the batch before is computed: five epochs on AmazonCat's shape, one row a batch, take 41 s instead of 57 s.
+    fn prepare(&self, epoch: usize, batch: &[u32], visits: &mut [Visit]) {
+        self.for_each_row(&mut visits[..batch.len()], |i, visit| {
+            visit.row = batch[i] as usize;
+            let turn = Turn { seed: self.options.seed, row: visit.row as u64, epoch: epoch as u64 };
+            self.visits.choose(self.problem.labels[visit.row], turn, visit);
+        });
+        if self.is_sequential() {
+            for visit in &visits[..batch.len()] {
+                for &feature in self.problem.rows.row(visit.row).indices {
+                    let start = feature as usize * self.problem.classes;
+                    let weights = &self.table[start..start + self.problem.classes];
+                    visit.classes.iter().for_each(|&class| memory::prefetch(&weights[class as usize]));
+                }
+            }
         }
-        self.scatter(visits);
-        visits.iter().map(|visit| visit.bound).sum::<f64>() * rows / batch.len() as f64
     }
 
-    /// Phase one, for one row: the classes it visits, their scores, and the derivatives of the objective.
-    fn gather(&self, epoch: usize, n: usize, visit: &mut Visit) {
-        let mut random = Stream::of(&[self.options.seed, epoch as u64, n as u64]);
-        let inside = self.visits.choose(self.problem.labels[n], &mut random, visit);
-        visit.row = n;
-        self.scores(self.problem.rows.row(n), &visit.classes, &mut visit.derivatives);
+    /// Whether batches are too small to share among threads.
+    fn is_sequential(&self) -> bool {
+        self.ranges.len() == 1
+    }
 
-        let bound = self.options.objective.value_and_gradient(&mut visit.derivatives, inside, &visit.weights);
-        let weight = self.problem.row_weight(n);
+    fn for_each_row(&self, visits: &mut [Visit], work: impl Fn(usize, &mut Visit) + Sync) {
+        if self.is_sequential() {
+            visits.iter_mut().enumerate().for_each(|(i, visit)| work(i, visit));
+        } else {
+            visits.par_iter_mut().enumerate().with_min_len(8).for_each(|(i, visit)| work(i, visit));
+        }
+    }
+
+    /// Both phases of a batch; the unbiased estimate of the full bound that its rows give.
+    fn visit(&mut self, visits: &mut [Visit], rate: f64) -> f64 {
+        let (rows, batch) = (self.problem.rows.len() as f64, visits.len() as f64);
+        let shrink = rate * self.options.l2 / self.visits.stands_for * batch / rows;
+        let (weights, bias) = self.table.split_at_mut(self.problem.rows.features() * self.problem.classes);
+        self.weights.advance(rate, shrink, weights);
+        self.bias.advance(rate, if self.options.penalty_on_bias { shrink } else { 0.0 }, bias);
+
+        self.for_each_row(visits, |_, visit| self.gather(visit));
+        self.scatter(visits);
+        visits.iter().map(|visit| visit.bound).sum::<f64>() * rows / batch
+    }
+
+    /// Phase one, for one row: the scores of the classes it visits, and the derivatives of the objective.
+    fn gather(&self, visit: &mut Visit) {
+        self.scores(self.problem.rows.row(visit.row), &visit.classes, &mut visit.derivatives);
+        let derivatives = &mut visit.derivatives;
+        let bound = self.options.objective.value_and_gradient(derivatives, visit.inside, &visit.weights);
+        let weight = self.problem.row_weight(visit.row);
         visit.bound = weight * bound;
         let unit = weight / self.visits.stands_for;
-        visit.derivatives.iter_mut().for_each(|derivative| *derivative *= unit);
+        derivatives.iter_mut().for_each(|derivative| *derivative *= unit);
     }
 
     fn scores(&self, row: Row<'_>, classes: &[u32], scores: &mut Vec<f64>) {
         let bias = &self.table[self.bias_start()..];
         scores.clear();
-        scores.extend(classes.iter().map(|&class| f64::from(bias[class as usize].weight(self.bias_rule))));
+        scores.extend(classes.iter().map(|&class| f64::from(bias[class as usize].weight(self.bias.rule))));
         for (&feature, &value) in row.indices.iter().zip(row.values) {
             let start = feature as usize * self.problem.classes;
             let weights = &self.table[start..start + self.problem.classes];
             for (score, &class) in scores.iter_mut().zip(classes) {
-                *score += f64::from(value * weights[class as usize].weight(self.weights_rule));
+                *score += f64::from(value * weights[class as usize].weight(self.weights.rule));
             }
         }
     }
@@ -217,7 +246,7 @@ impl<'a, C: Cell> Run<'a, C> {
         let (mut rest, bias) = self.table.split_at_mut(self.problem.rows.features() * self.problem.classes);
         for visit in visits {
             for (&class, &derivative) in visit.classes.iter().zip(&visit.derivatives) {
-                bias[class as usize].climb(derivative as f32, self.bias_rule);
+                bias[class as usize].climb(derivative as f32, self.bias.rule);
             }
         }
         let mut shares = Vec::with_capacity(self.ranges.len());
@@ -226,7 +255,7 @@ impl<'a, C: Cell> Run<'a, C> {
             shares.push((range, share));
             rest = tail;
         }
-        let (problem, rule) = (self.problem, self.weights_rule);
+        let (problem, rule) = (self.problem, self.weights.rule);
         let scatter = |(range, share): (&Range<usize>, &mut [C])| {
             for visit in visits {
                 scatter_row(problem.rows.row(visit.row), visit, range, share, problem.classes, rule);
@@ -238,23 +267,14 @@ impl<'a, C: Cell> Run<'a, C> {
         }
     }
 
-    fn rebase(&mut self) {
-        let (weights, bias) = self.table.split_at_mut(self.problem.rows.features() * self.problem.classes);
-        for (cells, rule) in [(weights, &mut self.weights_rule), (bias, &mut self.bias_rule)] {
-            if C::is_stale(*rule) {
-                cells.par_iter_mut().for_each(|cell| *cell = cell.rebase(*rule));
-                *rule = C::rebased(*rule);
-            }
-        }
-    }
-
+    /// Where the biases start in the table.
     fn bias_start(&self) -> usize {
         self.problem.rows.features() * self.problem.classes
     }
 
     /// The weight at a place of the table.
     fn weight(&self, at: usize, cell: C) -> f32 {
-        cell.weight(if at < self.bias_start() { self.weights_rule } else { self.bias_rule })
+        cell.weight(if at < self.bias_start() { self.weights.rule } else { self.bias.rule })
     }
 
     /// The model as it is now.
@@ -268,6 +288,29 @@ impl<'a, C: Cell> Run<'a, C> {
         let table = std::mem::take(&mut self.table);
         let weights = table.into_iter().enumerate().map(|(at, cell)| self.weight(at, cell));
         Linear::new(self.problem.classes, weights.collect())
+    }
+}
+
+/// A part of the table whose weights share their penalty, all features or the biases: how far it has come.
+struct Part<C: Cell> {
+    pace: Pace,
+    rule: C::Rule,
+}
+
+impl<C: Cell> Part<C> {
+    fn new() -> Self {
+        Part { pace: Pace::default(), rule: C::rule(Pace::default()) }
+    }
+
+    /// The next batch: its rate, and its share of the penalty as a shrinkage.
+    fn advance(&mut self, rate: f64, shrink: f64, cells: &mut [C]) {
+        self.pace.advance(rate, shrink);
+        self.rule = C::rule(self.pace);
+        if C::is_stale(self.rule) {
+            cells.par_iter_mut().for_each(|cell| *cell = cell.rebase(self.rule));
+            self.pace.rebase();
+            self.rule = C::rule(self.pace);
+        }
     }
 }
 

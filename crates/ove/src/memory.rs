@@ -1,7 +1,7 @@
-//! Large tables on 2 MB pages.
+//! Two requests to the machine about large tables: 2 MB pages, and what to fetch next.
 //!
 //! A weight table is read at random places. With 4 kB pages nearly every one of them also misses the translation cache; Linux gives 2 MB
-//! pages to memory that asks for them.
+//! pages to memory that asks for them. And what the next row will need can be on its way while this one is computed.
 
 /// `count` default values in one block, which has asked for huge pages before it was first touched.
 pub(crate) fn zeroed<T: Copy + Default>(count: usize) -> Vec<T> {
@@ -28,6 +28,20 @@ fn advise<T>(memory: &mut [std::mem::MaybeUninit<T>]) {
 
 #[cfg(not(target_os = "linux"))]
 fn advise<T>(_: &mut [std::mem::MaybeUninit<T>]) {}
+
+/// Asks for the cache line of a value that will soon be needed.
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+#[inline(always)]
+pub(crate) fn prefetch<T>(value: &T) {
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+    // SAFETY: a prefetch reads nothing into the program and faults on no address; this one is that of a live value.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast()) };
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+pub(crate) fn prefetch<T>(_: &T) {}
 
 #[cfg(test)]
 mod tests {
