@@ -1,4 +1,30 @@
 //! Softmax models with very many classes, trained through the one-vs-each bound.
+//!
+//! The method is that of *One-vs-Each Approximation to Softmax for Scalable Estimation of Probabilities* (Titsias, 2016), here called
+//! the paper; equation numbers are its own. [`objective`] holds the exact softmax and its lower bounds as functions of scores, [`solve`]
+//! maximises their sum over rows in the weights of a linear model, and [`sampler`] chooses which classes a row visits on the way.
+//!
+//! Data flows one way:
+//!
+//! ```text
+//! file → read → Dataset → Rows → solve → Model → file
+//!                          Rows → Model → top classes, probabilities → evaluate
+//! ```
+//!
+//! ```
+//! use std::ops::ControlFlow;
+//! use ove::{Options, Problem, synthetic};
+//!
+//! let data = synthetic::plane(200, 0);
+//! let problem = Problem { rows: data.rows(), labels: &data.labels, row_weights: None, classes: data.classes.len() };
+//! let fit = ove::train(&problem, &Options::default(), &mut |progress| {
+//!     assert!(progress.bound < 0.0); // an unbiased estimate of the bound on the log likelihood of all rows
+//!     ControlFlow::Continue(())
+//! })?;
+//! assert_eq!(fit.linear.classes(), 5);
+//! # Ok::<(), ove::Error>(())
+//! ```
+
 pub mod data;
 pub mod error;
 pub mod estimate;
@@ -25,3 +51,8 @@ pub use model::{Linear, Model};
 pub use objective::Objective;
 pub use options::{Options, Solver};
 pub use solve::{Fit, Problem, Progress, train};
+
+/// The README's examples are tests too.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -58,21 +58,22 @@ vectorised! {
     /// store of each sum for each of them.
     pub fn add_rows(table: &[f64], terms: impl Iterator<Item = (usize, f64)> + Clone, out: &mut [f64]) {
         let width = out.len();
-        let (wide, rest) = out.as_chunks_mut::<16>();
-        let from = wide.len() * 16;
-        for (i, sums) in wide.iter_mut().enumerate() {
+        // Blocks of 16 columns, and a last one of at most 31.
+        let last = if width < 32 { 0 } else { width / 16 * 16 - 16 };
+        let (wide, rest) = out.split_at_mut(last);
+        for (i, sums) in wide.as_chunks_mut::<16>().0.iter_mut().enumerate() {
             add_columns(table, width, i * 16, terms.clone(), sums);
         }
-        /// One copy of the loop for each number of columns that may be left over, so that their sums too stay in registers.
-        macro_rules! rest {
+        /// One copy of the loop for each number of columns that the last block may have, so that its sums stay in registers.
+        macro_rules! last {
             ($($n:literal)*) => {
                 match rest.len() {
-                    $($n => add_columns::<$n>(table, width, from, terms, rest.try_into().expect("of this length")),)*
+                    $($n => add_columns::<$n>(table, width, last, terms, rest.try_into().expect("of this length")),)*
                     _ => {}
                 }
             };
         }
-        rest!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+        last!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31);
     }
 }
 
@@ -129,7 +130,7 @@ mod tests {
 
     #[test]
     fn rows_add_up_whatever_their_width() {
-        for width in [1, 3, 4, 7, 16, 20, 21, 53] {
+        for width in [1, 3, 15, 16, 20, 31, 32, 33, 53, 64] {
             let table: Vec<f64> = (0..5 * width).map(|i| (i as f64 * 0.37).sin()).collect();
             let terms = [(3, 0.5), (0, -2.0), (3, 1.25), (4, 1e-3)];
             let mut out = vec![1.0; width];

@@ -178,16 +178,20 @@ fn descend(gradient: &[f64], memory: &mut [Pair], curvature: &[f64], direction: 
     slope[0]
 }
 
-/// Takes s·∇ for each pair. What it has grown by since the last time is s·y with the youngest y.
+/// Takes s·∇ for each pair but the youngest, which has it. What it has grown by since the last time is s·y with the youngest y.
 fn remember_products(gradient: &[f64], memory: &mut [Pair]) {
-    let Some((_, older)) = memory.split_last_mut() else { return };
-    for pair in older {
-        let now = dot_mixed(&pair.s, gradient);
+    let Some((youngest, older)) = memory.split_last_mut() else { return };
+    youngest.s_gradient += youngest.s_y;
+    let products = |(piece, gradient): (usize, &[f64])| -> [f64; MEMORY] {
+        let range = piece * PIECE..piece * PIECE + gradient.len();
+        std::array::from_fn(|i| older.get(i).map_or(0.0, |pair| dot_mixed_piece(&pair.s[range.clone()], gradient)))
+    };
+    let parts: Vec<[f64; MEMORY]> = gradient.par_chunks(PIECE).enumerate().map(products).collect();
+    for (i, pair) in older.iter_mut().enumerate() {
+        let now: f64 = parts.iter().map(|part| part[i]).sum();
         pair.s_younger.push(now - pair.s_gradient);
         pair.s_gradient = now;
     }
-    let youngest = memory.last_mut().expect("it was just split off");
-    youngest.s_gradient += youngest.s_y;
 }
 
 vectorised! {
