@@ -68,6 +68,6 @@ mod tests {
     fn a_beaten_class() {
         let model = Linear::new(3, vec![1.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0]);
         let pieces = boundaries(&model, 5.0);
-        assert_eq!(pieces, [[(0.0, -5.0), (0.0, 5.0)]].map(|[a, b]| [a, b]));
+        assert_eq!(pieces, [[(0.0, 5.0), (0.0, -5.0)]]);
     }
 }
