@@ -1,8 +1,8 @@
 //! `ove demo`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use ove::Dataset;
 use ove::options::Options;
 use ove::step::StepKind;
@@ -13,7 +13,7 @@ use crate::chart::Chart;
 use crate::experiment::{self, Method, Outcome};
 use crate::page::{Block, Page, Section, Table};
 use crate::settings::ThreadFlags;
-use crate::{pictures, table};
+use crate::{files, pictures, table};
 
 /// See the whole method on made data
 ///
@@ -44,7 +44,7 @@ struct Part {
 
 /// Runs the demo.
 pub fn run(args: Args) -> Result<()> {
-    std::fs::create_dir_all(&args.output).with_context(|| format!("making {}", args.output.display()))?;
+    files::folder(&args.output)?;
     let parts = [plane(&args)?, sparse(&args)?];
     let charts = [
         ("plane", pictures::plane(&parts[0].data, &parts[0].outcomes)),
@@ -52,10 +52,10 @@ pub fn run(args: Args) -> Result<()> {
         ("sparse-bounds", pictures::bounds("A thousand classes: the bound while it is sampled", &parts[1].outcomes)),
     ];
     for (name, chart) in &charts {
-        write(&args.output.join(format!("{name}.svg")), &chart.standalone_svg())?;
+        files::write(&args.output.join(format!("{name}.svg")), &chart.standalone_svg())?;
     }
     let page = args.output.join("index.html");
-    write(&page, &report(&parts, charts.map(|(_, chart)| chart)).html())?;
+    files::write(&page, &report(&parts, charts.map(|(_, chart)| chart)).html())?;
 
     if args.json {
         say!("{}", json!({ "rows": parts.iter().flat_map(Part::json).collect::<Vec<_>>(), "page": page }))?;
@@ -64,10 +64,6 @@ pub fn run(args: Args) -> Result<()> {
         say!("{}\nplots: {}", table::text(&HEAD, &rows), page.display())?;
     }
     Ok(())
-}
-
-fn write(path: &Path, text: &str) -> Result<()> {
-    std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))
 }
 
 fn part(name: &'static str, data: Dataset, test: Option<&Dataset>, options: Options) -> Result<Part> {

@@ -108,10 +108,10 @@ pub fn run(method: Method, base: &Options, train: &Dataset, test: &Dataset) -> R
                 Solver::Batch => progress.updates as f64,
                 Solver::Stochastic => progress.updates as f64 / train.len() as f64,
             };
-            // The penalty moves slowly and needs the whole table: once an epoch is enough.
+            // The penalty moves slowly and needs the whole table: a look each time the run has grown by 2 % is enough.
             if epochs >= seen {
                 current_penalty = penalty(&(progress.snapshot)(), &options);
-                seen = epochs.floor() + 1.0;
+                seen = (1.02 * epochs).max(epochs.floor() + 1.0);
             }
             curve.push(CurvePoint {
                 seconds: start.elapsed().as_secs_f64(),

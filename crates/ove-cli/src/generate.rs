@@ -4,14 +4,14 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::ValueEnum;
 use indicatif::ProgressBar;
 use ove::synthetic::amazoncat::{AmazonCat, Part, Written};
 use serde_json::{Value, json};
 
 use crate::memory::{self, Bytes};
-use crate::{interrupt, progress};
+use crate::{files, interrupt, progress};
 
 /// Make a data set that cannot be shipped
 ///
@@ -56,7 +56,7 @@ pub fn run(args: Args) -> Result<()> {
     let Set::AmazonCat13k = args.set;
     let start = Instant::now();
     let set = AmazonCat::new(args.seed, args.scale)?;
-    std::fs::create_dir_all(&args.output).with_context(|| format!("making {}", args.output.display()))?;
+    files::folder(&args.output)?;
     let rows: usize = Part::ALL.iter().map(|&part| set.rows(part)).sum();
     let bar = progress::bar(rows as u64, "{human_pos} rows  {per_sec}");
     let write = |&part| write(&set, part, &args.output, &bar);

@@ -17,6 +17,7 @@ mod demo;
 mod estimate;
 mod evaluate;
 mod experiment;
+mod files;
 mod generate;
 mod input;
 mod inspect;

@@ -10,13 +10,14 @@ mod small;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use crate::memory;
+use crate::chart::Chart;
 use crate::page::{Block, Page, Section};
 use crate::settings::ThreadFlags;
+use crate::{files, memory};
 
 /// Run the paper's experiments
 ///
@@ -98,7 +99,7 @@ impl Results {
 
 /// Runs the experiments.
 pub fn run(args: Args) -> Result<()> {
-    std::fs::create_dir_all(&args.output).with_context(|| format!("making {}", args.output.display()))?;
+    files::folder(&args.output)?;
     let setting = Setting { data: &args.data, seed: args.seed, threads: args.threads.threads };
     let wants = |parts: &[Part]| args.part == Part::All || parts.contains(&args.part);
     let start = Instant::now();
@@ -119,9 +120,12 @@ pub fn run(args: Args) -> Result<()> {
 
     let report = args.output.join("report.html");
     for (name, text) in &results.curves {
-        write(&args.output.join(name), text)?;
+        files::write(&args.output.join(name), text)?;
     }
-    write(&report, &page(results.sections, args.seed, seconds).html())?;
+    for (name, chart) in results.sections.iter().flat_map(charts) {
+        files::write(&args.output.join(name), &chart.standalone_svg())?;
+    }
+    files::write(&report, &page(results.sections, args.seed, seconds).html())?;
     if args.json {
         say!("{}", json!({ "rows": results.rows, "report": report, "seconds": seconds }))?;
     } else {
@@ -149,8 +153,19 @@ fn page(mut sections: Vec<Section>, seed: u64, seconds: f64) -> Page {
     }
 }
 
-fn write(path: &Path, text: &str) -> Result<()> {
-    std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))
+/// The charts of a section, each with a name for a file of its own.
+fn charts(section: &Section) -> impl Iterator<Item = (String, &Chart)> {
+    let charts = section.blocks.iter().filter_map(|block| match block {
+        Block::Figure { chart, .. } => Some(chart),
+        _ => None,
+    });
+    charts.enumerate().map(|(i, chart)| (format!("{}-{}.svg", section.id, i + 1), chart))
+}
+
+/// The file of a data set, gzipped or not, if it is there.
+fn find(data: &Path, set: &str, name: &str) -> Option<PathBuf> {
+    let folder = data.join(set);
+    [folder.join(name), folder.join(format!("{name}.gz"))].into_iter().find(|path| path.is_file())
 }
 
 /// A CSV file with these columns.

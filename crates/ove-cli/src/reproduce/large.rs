@@ -1,6 +1,6 @@
 //! The large experiment (section 4.2 and figure 3d): AmazonCat-13K with one label a row, one row and five remaining classes an update.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -10,7 +10,7 @@ use ove::step::{Schedule, StepKind};
 use ove::{Dataset, Fit, Model, evaluate};
 use serde_json::json;
 
-use super::{Results, Setting, csv};
+use super::{Results, Setting, csv, find};
 use crate::chart::{Axis, Chart, Layer, Style};
 use crate::experiment::stop_if_interrupted;
 use crate::page::{Block, Section, Table};
@@ -21,7 +21,8 @@ const NAME: &str = "amazoncat-13k";
 /// Runs the experiment on the real set or on a generated one of its shape, whichever lies in the data folder.
 pub fn run(setting: &Setting<'_>) -> Result<Results> {
     let section = |blocks| Section { id: "large".into(), title: "Large scale: one update a row".into(), blocks };
-    let Some((train_path, test_path)) = find(setting.data) else {
+    let file = |name| find(setting.data, NAME, name);
+    let Some((train_path, test_path)) = file("train.txt").zip(file("test.txt")) else {
         let text = format!(
             "{NAME} was not found: looked for {folder}/{NAME}/train.txt and test.txt (.gz or not) in the form of the extreme \
              classification repository, where the real set comes from. `ove generate {NAME} -o {folder}/{NAME}` makes a set of the same shape.",
@@ -56,14 +57,6 @@ pub fn run(setting: &Setting<'_>) -> Result<Results> {
     })
 }
 
-fn find(data: &Path) -> Option<(PathBuf, PathBuf)> {
-    let file = |name: &str| {
-        let folder = data.join(NAME);
-        [folder.join(name), folder.join(format!("{name}.gz"))].into_iter().find(|path| path.is_file())
-    };
-    file("train.txt").zip(file("test.txt"))
-}
-
 fn report(
     data: Dataset,
     test: &Path,
@@ -72,14 +65,10 @@ fn report(
     seconds: f64,
 ) -> Result<(Vec<Block>, serde_json::Value, String)> {
     let rows = data.len() as f64;
-    let largest = data.labels.iter().fold(vec![0usize; data.classes.len()], |mut counts, &label| {
-        counts[label as usize] += 1;
-        counts
-    });
-    let majority = 1.0 - largest.iter().copied().max().unwrap_or(0) as f64 / rows;
     let updates_per_second = fit.updates as f64 / seconds;
     let curve: Vec<(f64, f64)> = fit.trace.iter().map(|p| (p.updates as f64 / rows, p.bound / rows)).collect();
     let model = train::into_model(fit, &data, options);
+    let majority = 1.0 - model.card.counts.iter().copied().max().unwrap_or(0) as f64 / rows;
     drop(data);
 
     eprintln!("large: evaluating {}", test.display());

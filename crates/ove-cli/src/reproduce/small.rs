@@ -9,7 +9,7 @@ use ove::step::{Schedule, StepKind};
 use ove::{Dataset, Linear};
 use serde_json::json;
 
-use super::{Results, Setting, csv};
+use super::{Results, Setting, csv, find};
 use crate::chart::{Axis, Chart, Layer};
 use crate::experiment::{self, Method, Outcome, smooth};
 use crate::page::{Block, Section, Table};
@@ -111,11 +111,8 @@ pub fn norm(softmax: &Linear, other: &Linear) -> f64 {
 
 /// Training and test rows with one list of classes, that of both together, or nothing if the set is not there.
 fn load(folder: &Path, set: &Set) -> Result<Option<(Dataset, Dataset)>> {
-    let find = |name: &str| {
-        let folder = folder.join(set.name);
-        [folder.join(name), folder.join(format!("{name}.gz"))].into_iter().find(|path| path.is_file())
-    };
-    let (Some(train), Some(test)) = (find(set.train), find(set.test)) else { return Ok(None) };
+    let (train, test) = (find(folder, set.name, set.train), find(folder, set.name, set.test));
+    let Some((train, test)) = train.zip(test) else { return Ok(None) };
     let mut train = read(&train, &ReadOptions::default())?;
     let mut test = read(&test, &ReadOptions::default())?;
     let mut classes = train.classes.clone();
