@@ -1,7 +1,7 @@
 //! The model file: safetensors, so that NumPy and Torch can read the weights too.
 //!
 //! Tensors `weights` (features × classes) and `bias` (classes), 32-bit floats; the metadata entry `ove` holds the
-//! [`Card`](crate::model::Card) as JSON, and `version` the version of this layout. A file is written beside its final place, synced and
+//! [`Card`] as JSON, and `version` the version of this layout. A file is written beside its final place, synced and
 //! renamed: there is the old model or the new one, never a part of one.
 
 use std::fs::{self, File};
