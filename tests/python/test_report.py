@@ -124,7 +124,7 @@ def test_curves_lie_beside_the_report(report):
 
 
 def test_the_paper_on_real_data(ove_json, tmp_path):
-    """Table 2 where the data is there: 20 newsgroups and bibtex by their sizes, and MNIST is left to `ove reproduce`."""
+    """Table 2 on bibtex, where the data is there; the two larger sets are left to `ove reproduce`."""
     if not (DATA / "bibtex").exists():
         pytest.skip(f"{DATA} is not there")
     (tmp_path / "data").mkdir()

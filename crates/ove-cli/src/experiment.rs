@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use ove::objective::Objective;
 use ove::options::{Options, Solver};
 use ove::solve::batch;
-use ove::{Dataset, Evaluation, Linear, Model, Problem, evaluate};
+use ove::{Dataset, Evaluation, Linear, Model, evaluate};
 
 use crate::chart::Style;
 use crate::{interrupt, progress, train};
@@ -96,8 +96,7 @@ fn penalty(linear: &Linear, options: &Options) -> f64 {
 /// Trains by one method and measures.
 pub fn run(method: Method, base: &Options, train: &Dataset, test: &Dataset) -> Result<Outcome> {
     let options = method.options(base);
-    let problem =
-        Problem { rows: train.rows(), labels: &train.labels, row_weights: None, classes: train.classes.len() };
+    let problem = train::problem(train);
     let mut line = progress::Line::new(train.len());
     let mut curve = Vec::new();
     let (mut current_penalty, mut seen) = (0.0, 0.0);

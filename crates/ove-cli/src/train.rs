@@ -125,9 +125,14 @@ pub fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
+/// The training problem of a data set, every row counting once.
+pub fn problem(data: &Dataset) -> Problem<'_> {
+    Problem { rows: data.rows(), labels: &data.labels, row_weights: None, classes: data.classes.len() }
+}
+
 /// Trains with a progress line.
 pub fn fit(data: &Dataset, options: &Options) -> Result<Fit> {
-    let problem = Problem { rows: data.rows(), labels: &data.labels, row_weights: None, classes: data.classes.len() };
+    let problem = problem(data);
     let mut line = progress::Line::new(data.len());
     let fit = ove::train(&problem, options, &mut |progress| line.hear(progress));
     line.finish();
@@ -136,11 +141,9 @@ pub fn fit(data: &Dataset, options: &Options) -> Result<Fit> {
 
 /// The model of a fit, with the names of its data.
 pub fn into_model(fit: Fit, data: &Dataset, options: Options) -> Model {
-    let mut counts = vec![0; data.classes.len()];
-    data.labels.iter().for_each(|&label| counts[label as usize] += 1);
     let card = Card {
         options,
-        counts,
+        counts: problem(data).counts(),
         rows: data.len() as u64,
         classes: data.classes.clone(),
         feature_names: data.feature_names.clone(),
@@ -173,7 +176,7 @@ fn check_output(path: &Path) -> Result<()> {
 /// Refuses a table beyond the budget before anything is allocated.
 fn check_memory(data: &Dataset, options: &Options, memory: Bytes) -> Result<()> {
     let bytes_a_weight = match (options.solver, options.step) {
-        // The weights, their gradient, a trial point with its own, and six pairs of each, in 64 bits.
+        // Six vectors in 64 bits and six pairs of vectors in 32 take 96 bytes; the rest is for the derivatives of the rows.
         (Solver::Batch, _) => 16 * 8,
         (Solver::Stochastic, StepKind::Sgd) => 4 + 4,
         (Solver::Stochastic, StepKind::Adagrad) => 12 + 4,

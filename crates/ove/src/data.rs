@@ -143,12 +143,6 @@ impl Dataset {
         self.labels.push(label);
     }
 
-    /// The feature that was added last to the row being built.
-    pub fn last_feature(&self) -> Option<u32> {
-        let start = *self.offsets.last().expect("offsets start with 0");
-        self.indices[start..].last().copied()
-    }
-
     /// How many features a row may have.
     pub fn features(&self) -> usize {
         self.features
