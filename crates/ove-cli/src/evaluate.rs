@@ -13,8 +13,8 @@ use crate::settings::ThreadFlags;
 
 /// Measure a model on rows whose classes are known
 ///
-/// Probabilities are those of the exact softmax over all classes. A row whose class the model never saw counts as an error and is
-/// left out of nlpd and bound.
+/// Probabilities are those of the exact softmax over all classes. Of several labels a row, each counts in nlpd and bound; a row whose best
+/// class is none of them is an error. A label that the model never saw is left out of nlpd and bound and counts as missed elsewhere.
 #[derive(clap::Args)]
 pub struct Args {
     /// The model
@@ -83,8 +83,8 @@ impl Timed {
             per(e.gap, e)
         )?;
         say!("precision@1/3/5  {:.4} {:.4} {:.4}", e.precision_at_1, e.precision_at_3, e.precision_at_5)?;
-        say!("nDCG@5           {:.4}", e.ndcg_at_5)?;
-        say!("PSP@1            {:.4}", e.psp_at_1)?;
+        say!("nDCG@3/5         {:.4} {:.4}", e.ndcg_at_3, e.ndcg_at_5)?;
+        say!("PSP@1/3/5        {:.4} {:.4} {:.4}", e.psp_at_1, e.psp_at_3, e.psp_at_5)?;
         say!("ECE              {:.4}", e.ece)?;
         Ok(())
     }

@@ -18,6 +18,9 @@ pub struct DataFlags {
     /// ARFF: the last N attributes are labels
     #[arg(long, value_name = "N")]
     labels: Option<usize>,
+    /// Keep only the first label of each row
+    #[arg(long)]
+    first_label: bool,
 }
 
 impl DataFlags {
@@ -27,7 +30,8 @@ impl DataFlags {
     }
 
     fn read_with(self, path: &Path, labels_required: bool) -> Result<Dataset> {
-        Ok(read(path, &ReadOptions { format: self.format, labels: self.labels, labels_required })?)
+        let DataFlags { format, labels, first_label } = self;
+        Ok(read(path, &ReadOptions { format, labels, first_label, labels_required })?)
     }
 
     /// Reads rows for a model: labels become its classes.

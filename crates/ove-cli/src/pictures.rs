@@ -10,7 +10,7 @@ use crate::experiment::{Method, Outcome, smooth};
 pub fn plane(data: &Dataset, outcomes: &[Outcome]) -> Chart {
     let classes = (0..data.classes.len()).map(|class| Layer::Scatter {
         name: format!("class {}", data.classes[class]),
-        points: (0..data.len()).filter(|&n| data.labels[n] as usize == class).map(|n| point(data, n)).collect(),
+        points: (0..data.len()).filter(|&n| data.labels[n].contains(&(class as u32))).map(|n| point(data, n)).collect(),
         style: Style { colour: 4 + class, ..Style::nth(class) },
     });
     let full = outcomes.iter().filter(|outcome| outcome.method != Method::OneVsEachStochastic);

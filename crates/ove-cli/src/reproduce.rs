@@ -12,6 +12,8 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::ValueEnum;
+use ove::Dataset;
+use ove::read::ReadOptions;
 use serde_json::{Value, json};
 
 use crate::chart::Chart;
@@ -166,6 +168,11 @@ fn charts(section: &Section) -> impl Iterator<Item = (String, &Chart)> {
 fn find(data: &Path, set: &str, name: &str) -> Option<PathBuf> {
     let folder = data.join(set);
     [folder.join(name), folder.join(format!("{name}.gz"))].into_iter().find(|path| path.is_file())
+}
+
+/// Reads a data set as the paper did: a row keeps the first of its labels.
+fn read(path: &Path) -> Result<Dataset> {
+    Ok(ove::read::read(path, &ReadOptions { first_label: true, ..ReadOptions::default() })?)
 }
 
 /// A CSV file with these columns.

@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use ove::objective::Objective;
-use ove::options::{Options, Solver};
+use ove::options::{ClassWeight, Options, Solver};
 use ove::sampler::SamplerKind;
 use ove::step::{Schedule, StepKind};
 
@@ -82,7 +82,7 @@ pub struct ThreadFlags {
     pub threads: usize,
 }
 
-/// The options that the flags say.
+/// The options that the flags say, but for the class weights, which need the classes.
 pub fn options(
     solver: Solver,
     penalty_on_bias: bool,
@@ -97,6 +97,7 @@ pub fn options(
         l2: objective.l2,
         penalty_on_bias,
         merge: objective.merge,
+        class_weight: ClassWeight::Equal,
         classes: stochastic.classes,
         sampler: stochastic.sampler,
         power: stochastic.power,

@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use ove::model::Card;
-use ove::options::{Options, Solver};
+use ove::options::{ClassWeight, Options, Solver};
+use ove::read::class_weights;
 use ove::step::StepKind;
 use ove::{Dataset, Fit, Model, Problem};
 use serde_json::json;
@@ -38,6 +39,9 @@ pub struct Args {
     /// Leave the biases out of the penalty
     #[arg(long)]
     no_penalty_on_bias: bool,
+    /// How often the labels of a class count: the more the rarer it is, or as a file of lines `class weight` says
+    #[arg(long, value_name = "balanced|FILE")]
+    class_weight: Option<PathBuf>,
     /// Subsampled rows and classes, or L-BFGS on the full sum
     #[arg(long, value_parser = choice!(Solver), default_value_t = Options::default().solver)]
     solver: Solver,
@@ -57,7 +61,7 @@ pub struct Args {
 
 /// Trains.
 pub fn run(args: Args) -> Result<()> {
-    let options = settings::options(
+    let mut options = settings::options(
         args.solver,
         !args.no_penalty_on_bias,
         &args.objective,
@@ -73,6 +77,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     let mut data = args.input.read(&args.data)?;
     data.drop_unused_classes();
+    options.class_weight = class_weight(args.class_weight.as_deref(), &data.classes)?;
     let valid = args.valid.as_deref();
     check_memory(&data, &options, args.memory)?;
     eprintln!("{} rows, {} features, {} classes", data.len(), data.features(), data.classes.len());
@@ -125,9 +130,18 @@ pub fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// The training problem of a data set, every row counting once.
+/// What `--class-weight` says for these classes.
+fn class_weight(flag: Option<&Path>, classes: &[String]) -> Result<ClassWeight> {
+    Ok(match flag {
+        None => ClassWeight::Equal,
+        Some(word) if word == "balanced" => ClassWeight::Balanced,
+        Some(path) => ClassWeight::Listed(class_weights::read(path, classes)?),
+    })
+}
+
+/// The training problem of a data set.
 pub fn problem(data: &Dataset) -> Problem<'_> {
-    Problem { rows: data.rows(), labels: &data.labels, row_weights: None, classes: data.classes.len() }
+    Problem { rows: data.rows(), labels: &data.labels, row_weights: &data.row_weights, classes: data.classes.len() }
 }
 
 /// Trains with a progress line.

@@ -35,7 +35,7 @@ impl Dir {
         let line = |n: usize| {
             let row = data.rows().row(n);
             let entries = row.indices.iter().zip(row.values).map(|(d, x)| format!(" {d}:{x}"));
-            format!("{}{}\n", data.classes[data.labels[n] as usize], entries.collect::<String>())
+            format!("{}{}\n", data.classes[data.labels[n][0] as usize], entries.collect::<String>())
         };
         dir.create("big.svm", &(0..data.len()).map(line).collect::<String>());
         dir
@@ -338,13 +338,15 @@ mod predict {
 mod evaluate {
     use super::*;
 
-    const KEYS: [&str; 16] = [
+    const KEYS: [&str; 20] = [
         "bound",
         "classes",
         "ece",
         "error",
         "features",
         "gap",
+        "labels",
+        "ndcg_at_3",
         "ndcg_at_5",
         "nlpd",
         "peak_memory_bytes",
@@ -353,6 +355,8 @@ mod evaluate {
         "precision_at_5",
         "predict_seconds",
         "psp_at_1",
+        "psp_at_3",
+        "psp_at_5",
         "rows",
         "unknown_rows",
     ];
@@ -467,7 +471,7 @@ mod train {
         dir.create("fruit.svm", FRUIT);
         let text = dir.run("train fruit.svm -o m --solver batch --l2 1 --valid fruit.svm").ok();
         let heads: Vec<&str> = text.lines().map(|line| line.split("  ").next().unwrap()).collect();
-        let valid = ["rows", "error", "nlpd", "bound", "precision@1/3/5", "nDCG@5", "PSP@1", "ECE"];
+        let valid = ["rows", "error", "nlpd", "bound", "precision@1/3/5", "nDCG@3/5", "PSP@1/3/5", "ECE"];
         assert_eq!(heads, [&["model", "train seconds", "bound"], &valid[..]].concat());
     }
 

@@ -7,9 +7,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::error::{Error, Result};
-
-/// Stands in for the class of a row that has none, or one that the model never saw.
-pub const NO_CLASS: u32 = u32::MAX;
+use crate::labels::Labels;
 
 /// Many sparse rows, borrowed. Row `n` holds the entries `offsets[n]..offsets[n + 1]`.
 #[derive(Debug, Clone, Copy)]
@@ -103,8 +101,10 @@ pub struct Dataset {
     offsets: Vec<usize>,
     indices: Vec<u32>,
     values: Vec<f32>,
-    /// The class of each row, an index into `classes`, or [`NO_CLASS`].
-    pub labels: Vec<u32>,
+    /// The classes of each row, as indices into `classes`.
+    pub labels: Labels,
+    /// How often each row counts in training; empty: every row once.
+    pub row_weights: Vec<f64>,
     /// The name of each class.
     pub classes: Vec<String>,
     /// The name of each feature, where the file gives names; empty otherwise.
@@ -120,7 +120,7 @@ impl Dataset {
     /// Makes room for so many more rows with so many entries in all, so that a large set grows without being copied.
     pub fn reserve(&mut self, rows: usize, entries: usize) {
         self.offsets.reserve_exact(rows);
-        self.labels.reserve_exact(rows);
+        self.labels.reserve(rows);
         self.indices.reserve_exact(entries);
         self.values.reserve_exact(entries);
     }
@@ -132,15 +132,24 @@ impl Dataset {
         self.values.push(value);
     }
 
-    /// Ends the row that is being built.
-    pub fn end_row(&mut self, label: u32) {
+    /// Says how often the row that is being built counts in training; a row of which nothing is said counts once.
+    pub fn weigh_row(&mut self, weight: f64) {
+        self.row_weights.resize(self.len(), 1.0);
+        self.row_weights.push(weight);
+    }
+
+    /// Ends the row that is being built, which has these classes.
+    pub fn end_row(&mut self, labels: &[u32]) {
         let start = *self.offsets.last().expect("offsets start with 0");
         debug_assert!(self.indices[start..].windows(2).all(|w| w[0] < w[1]), "features rise within a row");
         if let Some(&last) = self.indices[start..].last() {
             self.features = self.features.max(last as usize + 1);
         }
         self.offsets.push(self.indices.len());
-        self.labels.push(label);
+        self.labels.push(labels);
+        if !self.row_weights.is_empty() {
+            self.row_weights.resize(self.len(), 1.0);
+        }
     }
 
     /// How many features a row may have.
@@ -163,23 +172,19 @@ impl Dataset {
         Rows { features: self.features, offsets: &self.offsets, indices: &self.indices, values: &self.values }
     }
 
-    /// Renames the classes to those of a model: labels become indices into `classes`, and a class that is not
-    /// among them becomes [`NO_CLASS`].
+    /// Renames the classes to those of a model: labels become indices into `classes`, and a row loses those that are not
+    /// among them.
     pub fn use_classes(&mut self, classes: &[String]) {
         let index: HashMap<&str, u32> = classes.iter().zip(0..).map(|(name, k)| (name.as_str(), k)).collect();
-        let new: Vec<u32> = self.classes.iter().map(|c| index.get(c.as_str()).copied().unwrap_or(NO_CLASS)).collect();
-        for label in &mut self.labels {
-            if *label != NO_CLASS {
-                *label = new[*label as usize];
-            }
-        }
+        let new: Vec<Option<u32>> = self.classes.iter().map(|c| index.get(c.as_str()).copied()).collect();
+        self.labels.renumber(|label| new[label as usize]);
         self.classes = classes.to_vec();
     }
 
     /// Drops the classes that no row has, keeping the order of the others.
     pub fn drop_unused_classes(&mut self) {
         let mut used = vec![false; self.classes.len()];
-        for &label in self.labels.iter().filter(|&&l| l != NO_CLASS) {
+        for &label in self.labels.all() {
             used[label as usize] = true;
         }
         let kept: Vec<String> =

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::Rows;
 use crate::error::{Error, Result};
+use crate::labels::Labels;
 use crate::math::log_sum_exp;
 use crate::names::names;
 use crate::objective::Objective;
@@ -79,11 +80,11 @@ fn closed_form(counts: &[u64], objective: Objective) -> Result<Vec<f64>> {
 
 /// One row a value, which counts as often as the value occurs.
 fn by_batch(counts: &[u64], options: &Options, watch: &mut Watch<'_>) -> Result<Vec<f64>> {
-    let labels: Vec<u32> = (0..counts.len() as u32).collect();
+    let labels = Labels::single((0..counts.len() as u32).collect());
     let weights: Vec<f64> = counts.iter().map(|&count| count as f64).collect();
     let offsets = vec![0; counts.len() + 1];
     let rows = Rows::new(0, &offsets, &[], &[])?;
-    let problem = Problem { rows, labels: &labels, row_weights: Some(&weights), classes: counts.len() };
+    let problem = Problem { rows, labels: &labels, row_weights: &weights, classes: counts.len() };
     options.check()?;
     in_pool(options.threads, || Ok(batch::maximise(&problem, options, watch).weights))
 }
@@ -98,11 +99,11 @@ fn by_sampling(counts: &[u64], options: &Options, watch: &mut Watch<'_>) -> Resu
             allowed: format!("it holds each point and takes at most {}", u32::MAX),
         });
     }
-    let labels: Vec<u32> =
-        counts.iter().zip(0..).flat_map(|(&count, k)| std::iter::repeat_n(k, count as usize)).collect();
+    let points = counts.iter().zip(0..).flat_map(|(&count, k)| std::iter::repeat_n(k, count as usize));
+    let labels = Labels::single(points.collect());
     let offsets = vec![0; labels.len() + 1];
     let rows = Rows::new(0, &offsets, &[], &[])?;
-    let problem = Problem { rows, labels: &labels, row_weights: None, classes: counts.len() };
+    let problem = Problem { rows, labels: &labels, row_weights: &[], classes: counts.len() };
     let options = Options { solver: Solver::Stochastic, ..options.clone() };
     let fit = train(&problem, &options, watch)?;
     Ok(fit.linear.bias().iter().map(|&f| f64::from(f)).collect())

@@ -16,7 +16,7 @@
 //! use ove::{Options, Problem, synthetic};
 //!
 //! let data = synthetic::plane(200, 0);
-//! let problem = Problem { rows: data.rows(), labels: &data.labels, row_weights: None, classes: data.classes.len() };
+//! let problem = Problem { rows: data.rows(), labels: &data.labels, row_weights: &[], classes: data.classes.len() };
 //! let fit = ove::train(&problem, &Options::default(), &mut |progress| {
 //!     assert!(progress.bound < 0.0); // an unbiased estimate of the bound on the log likelihood of all rows
 //!     ControlFlow::Continue(())
@@ -31,6 +31,7 @@ pub mod estimate;
 pub mod evaluate;
 pub mod events;
 pub mod file;
+pub mod labels;
 pub mod math;
 mod memory;
 pub mod model;
@@ -44,9 +45,10 @@ pub mod solve;
 pub mod step;
 pub mod synthetic;
 
-pub use data::{Dataset, NO_CLASS, Row, Rows};
+pub use data::{Dataset, Row, Rows};
 pub use error::{Error, Place, Result};
 pub use evaluate::{Evaluation, evaluate};
+pub use labels::Labels;
 pub use model::{Linear, Model};
 pub use objective::Objective;
 pub use options::{Options, Solver};

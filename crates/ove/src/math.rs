@@ -51,6 +51,30 @@ pub fn log_sum_exp(xs: impl Iterator<Item = f64> + Clone) -> f64 {
     largest + xs.map(|x| (x - largest).exp()).sum::<f64>().ln()
 }
 
+/// Σ log(1 + r·x) for x from 0 to 1 and r up to e³⁰⁰. Factors are multiplied up in eight lanes, as many as cannot overflow, before
+/// their logarithm is taken.
+pub fn sum_log_1p(r: f64, xs: &[f64]) -> f64 {
+    let run = (700.0 / r.ln_1p()).clamp(1.0, 64.0) as usize;
+    sum_log_of_runs(r, xs, run)
+}
+
+vectorised! {
+    fn sum_log_of_runs(r: f64, xs: &[f64], run: usize) -> f64 {
+        let mut sum = 0.0;
+        for xs in xs.chunks(8 * run) {
+            let mut products = [1.0; 8];
+            let (lanes, rest) = xs.as_chunks::<8>();
+            for xs in lanes.iter().map(|lane| lane.as_slice()).chain([rest]) {
+                for (product, x) in products.iter_mut().zip(xs) {
+                    *product *= 1.0 + r * x;
+                }
+            }
+            sum += products.iter().map(|product| product.ln()).sum::<f64>();
+        }
+        sum
+    }
+}
+
 vectorised! {
     /// Adds a·(row r of the table) to `out` for each term (r, a). The table's rows are as long as `out`.
     ///
@@ -126,6 +150,21 @@ mod tests {
         assert_eq!(log_sum_exp([1000.0, 1000.0].into_iter()), 1000.0 + std::f64::consts::LN_2);
         assert_eq!(log_sum_exp([-1e4, 0.0].into_iter()), 0.0);
         assert_eq!(log_sum_exp(std::iter::empty()), f64::NEG_INFINITY);
+    }
+
+    #[test]
+    fn many_logarithms_at_once_match_one_by_one() {
+        for count in [0, 1, 7, 8, 9, 130, 1000] {
+            let xs: Vec<f64> = (0..count).map(|i| (-f64::from(i % 50)).exp()).collect();
+            for log_r in [-800.0, -3.0, 0.0, 5.0, 40.0, 300.0] {
+                let sum = sum_log_1p(f64::exp(log_r), &xs);
+                let expected: f64 = xs.iter().map(|x| softplus_sigmoid(log_r + x.ln()).0).sum();
+                assert!(
+                    (sum - expected).abs() <= 1e-13 * (1.0 + expected),
+                    "{count} at {log_r}: {sum}, not {expected}"
+                );
+            }
+        }
     }
 
     #[test]

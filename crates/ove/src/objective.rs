@@ -1,4 +1,5 @@
-//! What is maximised: the log probability of a row's own class, exactly or by a lower bound, as a function of scores.
+//! What is maximised: the log probability of a row's own class, exactly or by a lower bound, as a function of scores. With several
+//! labels a row, it is the sum over these ([`Objective::of_labels`]).
 //!
 //! A row's scores come with its *own* class y first: `scores[0]` is f_y and the others belong to the remaining classes that
 //! are visited. Each function returns the value and overwrites the scores with its derivatives, so that value and
@@ -22,6 +23,8 @@
 //! assert!(bound < exact);
 //! assert!((scores[0] + scores[1] + scores[2]).abs() < 1e-15); // now derivatives: a shift of all scores changes nothing
 //! ```
+
+mod labels;
 
 use serde::{Deserialize, Serialize};
 

@@ -22,6 +22,19 @@ pub enum Solver {
 
 names!(Solver, "solver", { Stochastic => "stochastic", Batch => "batch" });
 
+/// How often the labels of each class count.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClassWeight {
+    /// Once.
+    #[default]
+    Equal,
+    /// The more often the rarer the class is: L / (K L_k), where L_k of all L labels are of class k.
+    Balanced,
+    /// As often as this list says, in class order.
+    Listed(Vec<f64>),
+}
+
 /// How to train.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Options {
@@ -35,6 +48,9 @@ pub struct Options {
     pub penalty_on_bias: bool,
     /// Merged objective: how many of the most frequent classes share one logarithm.
     pub merge: usize,
+    /// How often the labels of each class count.
+    #[serde(default)]
+    pub class_weight: ClassWeight,
 
     /// Stochastic: how many remaining classes a row visits.
     pub classes: usize,
@@ -73,6 +89,7 @@ impl Default for Options {
             l2: 0.0,
             penalty_on_bias: true,
             merge: 10,
+            class_weight: ClassWeight::Equal,
             classes: 5,
             sampler: SamplerKind::Uniform,
             power: 0.75,
@@ -107,6 +124,11 @@ impl Options {
         }
         if !positive(self.tolerance) {
             return reject("tolerance", &self.tolerance, "it is a positive number");
+        }
+        if let ClassWeight::Listed(weights) = &self.class_weight
+            && let Some(weight) = weights.iter().find(|weight| !(weight.is_finite() && **weight >= 0.0))
+        {
+            return reject("class-weight", weight, "weights are finite and not negative");
         }
         if let Schedule::Geometric(factor) = self.schedule
             && !(positive(factor) && factor <= 1.0)

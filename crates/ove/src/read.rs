@@ -10,6 +10,7 @@
 //! ```
 
 mod arff;
+pub mod class_weights;
 mod classes;
 pub mod counts;
 mod detect;
@@ -21,6 +22,7 @@ mod pair;
 mod row;
 mod source;
 mod triples;
+mod weight;
 mod xmc;
 
 use std::path::Path;
@@ -33,7 +35,7 @@ use source::Source;
 /// The form of a data file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// `label index:value index:value …`, also called svmlight.
+    /// `label,label index:value index:value …`, also called svmlight.
     Libsvm,
     /// The extreme classification repository: a header, then `label,label feature:value …`.
     Xmc,
@@ -56,13 +58,15 @@ pub struct ReadOptions {
     pub format: Option<Format>,
     /// ARFF: how many of the last attributes are labels; found from the file if not given.
     pub labels: Option<usize>,
-    /// Whether a row without a label is an error. If not, its class is [`NO_CLASS`](crate::NO_CLASS).
+    /// Whether only the first label of each row counts, as in the paper's experiments.
+    pub first_label: bool,
+    /// Whether a row without a label is an error.
     pub labels_required: bool,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        ReadOptions { format: None, labels: None, labels_required: true }
+        ReadOptions { format: None, labels: None, first_label: false, labels_required: true }
     }
 }
 
@@ -84,14 +88,21 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Dataset> {
             allowed: "standard input is libsvm, xmc or arff".into(),
         });
     }
-    let data = match format {
+    let mut data = match format {
         Format::Libsvm => libsvm::read(source, options.labels_required),
         Format::Xmc => xmc::read(source, options.labels_required),
         Format::Idx => idx::read(source, options.labels_required),
         Format::Arff => arff::read(source, options),
         Format::Triples => triples::read(source, options.labels_required),
     }?;
-    if data.is_empty() { Err(no_rows(&path)) } else { Ok(data) }
+    if data.is_empty() {
+        return Err(no_rows(&path));
+    }
+    if options.first_label {
+        data.labels.keep_first();
+        data.drop_unused_classes();
+    }
+    Ok(data)
 }
 
 fn no_rows(path: &Path) -> Error {

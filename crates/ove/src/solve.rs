@@ -1,14 +1,18 @@
 //! Training: the sum over rows of the objective, less the penalty, maximised in the weights of a linear model.
 //!
 //! ```text
-//! F(w) = Σ_n log p̃(y_n | x_n)  −  λ/2 ‖w‖²            f_k(x) = w_k·x + b_k
+//! F(w) = Σ_n w_n Σ_{y ∈ Y_n} c_y log p̃(y | x_n)  −  λ/2 ‖w‖²            f_k(x) = w_k·x + b_k
 //! ```
+//!
+//! Each label of a row is told from the classes that are not labels of it. The weights of rows and classes, w_n and c_y, are 1 if
+//! not given.
 //!
 //! [`batch`] follows the gradient of the full sum. [`stochastic`] visits a few rows and a few of their remaining classes at a
 //! time. Both give the same bits for any number of threads.
 
 pub(crate) mod all_classes;
 pub mod batch;
+mod label_weights;
 pub mod lbfgs;
 pub mod stochastic;
 
@@ -16,18 +20,19 @@ use std::ops::ControlFlow;
 
 use crate::data::Rows;
 use crate::error::{Error, Result};
+use crate::labels::Labels;
 use crate::model::{Linear, TracePoint};
-use crate::options::{Options, Solver};
+use crate::options::{ClassWeight, Options, Solver};
 
 /// Rows with their classes.
 #[derive(Debug, Clone, Copy)]
 pub struct Problem<'a> {
     /// The rows.
     pub rows: Rows<'a>,
-    /// The class of each row, below `classes`.
-    pub labels: &'a [u32],
-    /// How often each row counts; `None`: once.
-    pub row_weights: Option<&'a [f64]>,
+    /// The classes of each row, at least one and below `classes`.
+    pub labels: &'a Labels,
+    /// How often each row counts; empty: once.
+    pub row_weights: &'a [f64],
     /// K.
     pub classes: usize,
 }
@@ -40,39 +45,46 @@ impl Problem<'_> {
         }
         if self.labels.len() != self.rows.len() {
             return mismatch(
-                format!("{} labels for {} rows", self.labels.len(), self.rows.len()),
-                "each row has one".into(),
+                format!("labels of {} rows for {} rows", self.labels.len(), self.rows.len()),
+                "each row has its own".into(),
             );
         }
         if self.classes < 2 {
             return mismatch(format!("{} class", self.classes), "there have to be at least two to tell apart".into());
         }
-        if let Some(n) = self.labels.iter().position(|&label| label as usize >= self.classes) {
+        let is_known =
+            |labels: &[u32]| !labels.is_empty() && labels.iter().all(|&label| (label as usize) < self.classes);
+        if let Some(n) = self.labels.iter().position(|labels| !is_known(labels)) {
             return mismatch(format!("row {n} has no known class"), "training needs the class of every row".into());
         }
-        if let Some(weights) = self.row_weights {
-            if weights.len() != self.rows.len() {
-                return mismatch(
-                    format!("{} row weights for {} rows", weights.len(), self.rows.len()),
-                    "each row has one".into(),
-                );
-            }
-            if let Some(n) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
-                return mismatch(format!("row {n} has the weight {}", weights[n]), "weights are not negative".into());
-            }
+        let weights = self.row_weights;
+        if !weights.is_empty() && weights.len() != self.rows.len() {
+            return mismatch(
+                format!("{} row weights for {} rows", weights.len(), self.rows.len()),
+                "each row has one".into(),
+            );
+        }
+        if let Some(n) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
+            return mismatch(format!("row {n} has the weight {}", weights[n]), "weights are not negative".into());
         }
         Ok(())
     }
 
-    /// How often row `n` counts.
-    fn row_weight(&self, n: usize) -> f64 {
-        self.row_weights.map_or(1.0, |weights| weights[n])
+    /// Whether these options can be meant for this problem.
+    fn check_options(&self, options: &Options) -> Result<()> {
+        match &options.class_weight {
+            ClassWeight::Listed(weights) if weights.len() != self.classes => Err(Error::Mismatch {
+                found: format!("{} class weights for {} classes", weights.len(), self.classes),
+                allowed: "each class has one".into(),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// How many rows each class has.
     pub fn counts(&self) -> Vec<u64> {
         let mut counts = vec![0; self.classes];
-        for &label in self.labels {
+        for &label in self.labels.all() {
             counts[label as usize] += 1;
         }
         counts
@@ -81,8 +93,9 @@ impl Problem<'_> {
     /// How much the rows of each class weigh together.
     fn mass(&self) -> Vec<f64> {
         let mut mass = vec![0.0; self.classes];
-        for (n, &label) in self.labels.iter().enumerate() {
-            mass[label as usize] += self.row_weight(n);
+        for (n, labels) in self.labels.iter().enumerate() {
+            let weight = self.row_weights.get(n).copied().unwrap_or(1.0);
+            labels.iter().for_each(|&label| mass[label as usize] += weight);
         }
         mass
     }
@@ -126,6 +139,7 @@ pub struct Fit {
 pub fn train(problem: &Problem<'_>, options: &Options, watch: &mut Watch<'_>) -> Result<Fit> {
     options.check()?;
     problem.check()?;
+    problem.check_options(options)?;
     in_pool(options.threads, || match options.solver {
         Solver::Batch => batch::train(problem, options, watch),
         Solver::Stochastic => stochastic::train(problem, options, watch),

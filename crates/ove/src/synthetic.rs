@@ -15,7 +15,7 @@ pub fn plane(points: usize, seed: u64) -> Dataset {
         for (d, centre) in CENTRES[class].iter().enumerate() {
             data.push_entry(d as u32, (centre + 1.1 * random.normal()) as f32);
         }
-        data.end_row(class as u32);
+        data.end_row(&[class as u32]);
     }
     data
 }
@@ -59,7 +59,7 @@ pub fn sparse(shape: Sparse, seed: u64, part: u64) -> Dataset {
         }
         row.sort_unstable();
         push_counts(&mut data, &row);
-        data.end_row(class as u32);
+        data.end_row(&[class as u32]);
     }
     data
 }

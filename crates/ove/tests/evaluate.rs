@@ -5,7 +5,7 @@
 use ove::model::{Card, top};
 use ove::objective::Objective;
 use ove::synthetic::{Sparse, sparse};
-use ove::{Dataset, Evaluation, Linear, Model, NO_CLASS, Options, evaluate};
+use ove::{Dataset, Evaluation, Labels, Linear, Model, Options, evaluate};
 
 /// A model that gives row n the scores `rows[n]`, with the training counts of its classes, and these rows.
 fn scoring<const K: usize>(rows: &[[f64; K]], counts: [u64; K]) -> (Model, Dataset) {
@@ -23,16 +23,32 @@ fn scoring<const K: usize>(rows: &[[f64; K]], counts: [u64; K]) -> (Model, Datas
     let mut data = Dataset::new(rows.len(), card.classes.clone());
     for n in 0..rows.len() {
         data.push_entry(n as u32, 1.0);
-        data.end_row(NO_CLASS);
+        data.end_row(&[]);
     }
     (Model { linear: Linear::new(K, table), card }, data)
 }
 
+/// The evaluation of rows with these labels.
+fn with_labels(model: &Model, data: &Dataset, labels: &[&[u32]]) -> Evaluation {
+    evaluate(model, data.rows(), &several(labels), 1).unwrap()
+}
+
+/// The evaluation of rows with one label each.
+fn with_label(model: &Model, data: &Dataset, labels: &[u32]) -> Evaluation {
+    evaluate(model, data.rows(), &Labels::single(labels.to_vec()), 1).unwrap()
+}
+
 /// The evaluation of rows whose classes have these probabilities.
-fn evaluation<const K: usize>(probabilities: &[[f64; K]], labels: &[u32]) -> Evaluation {
+fn evaluation<const K: usize>(probabilities: &[[f64; K]], labels: &[&[u32]]) -> Evaluation {
     let scores: Vec<[f64; K]> = probabilities.iter().map(|row| row.map(f64::ln)).collect();
     let (model, data) = scoring(&scores, [10; K]);
-    evaluate(&model, data.rows(), labels, 1).unwrap()
+    with_labels(&model, &data, labels)
+}
+
+fn several(rows: &[&[u32]]) -> Labels {
+    let mut labels = Labels::default();
+    rows.iter().for_each(|row| labels.push(row));
+    labels
 }
 
 #[track_caller]
@@ -43,14 +59,15 @@ fn near(found: f64, expected: f64) {
 /// Three rows whose own class comes first, second and third.
 #[test]
 fn error_nlpd_precision_and_gain() {
-    let e = evaluation(&[[0.5, 0.3, 0.2], [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]], &[0, 1, 0]);
+    let e = evaluation(&[[0.5, 0.3, 0.2], [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]], &[&[0], &[1], &[0]]);
     near(e.error, 2.0 / 3.0);
     near(e.nlpd, -(0.5f64 * 0.3 * 0.2).ln() / 3.0);
     near(e.precision_at_1, 1.0 / 3.0);
     near(e.precision_at_3, 1.0 / 3.0);
     near(e.precision_at_5, 1.0 / 5.0);
-    near(e.ndcg_at_5, (1.0 + 1.0 / 3f64.log2() + 1.0 / 2.0) / 3.0);
-    assert_eq!((e.rows, e.unknown_rows, e.classes, e.features), (3, 0, 3, 3));
+    near(e.ndcg_at_3, (1.0 + 1.0 / 3f64.log2() + 1.0 / 2.0) / 3.0);
+    near(e.ndcg_at_5, e.ndcg_at_3);
+    assert_eq!((e.rows, e.labels, e.unknown_rows, e.classes, e.features), (3, 3, 0, 3, 3));
 }
 
 /// One row for each rank from 0 to 6: ranks 0 to 4 count at 5, the others do not.
@@ -58,7 +75,7 @@ fn error_nlpd_precision_and_gain() {
 fn ranks_beyond_k_count_nothing() {
     let row = [7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0];
     let (model, data) = scoring(&[row; 7], [1; 7]);
-    let e = evaluate(&model, data.rows(), &[0, 1, 2, 3, 4, 5, 6], 1).unwrap();
+    let e = with_label(&model, &data, &[0, 1, 2, 3, 4, 5, 6]);
     near(e.precision_at_1, 1.0 / 7.0);
     near(e.precision_at_3, 3.0 / 7.0 / 3.0);
     near(e.precision_at_5, 5.0 / 7.0 / 5.0);
@@ -73,7 +90,7 @@ fn ties_go_to_the_first_class() {
     let (model, data) = scoring(&[row; 3], [1; 4]);
     let order: Vec<u32> = top(&row.map(|f| f as f32), 4).iter().map(|p| p.class).collect();
     assert_eq!(order, [1, 2, 3, 0]);
-    let of_label = |label| evaluate(&model, data.rows(), &[label; 3], 1).unwrap();
+    let of_label = |label| with_label(&model, &data, &[label; 3]);
     assert_eq!([1, 2, 3, 0].map(|k| of_label(k).error), [0.0, 1.0, 1.0, 1.0]);
     near(of_label(2).ndcg_at_5, 1.0 / 3f64.log2());
     near(of_label(3).ndcg_at_5, 0.5);
@@ -84,7 +101,7 @@ fn ties_go_to_the_first_class() {
 #[test]
 fn propensities_make_rare_classes_count_more() {
     let (model, data) = scoring(&[[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], [100, 10, 1]);
-    let psp = |labels: &[u32]| evaluate(&model, data.rows(), labels, 1).unwrap().psp_at_1;
+    let psp = |labels: &[u32]| with_label(&model, &data, labels).psp_at_1;
     near(psp(&[0, 1, 2]), 0.704118604);
     near(psp(&[0, 0, 2]), 1.0);
     near(psp(&[1, 1, 1]), 0.0);
@@ -94,17 +111,17 @@ fn propensities_make_rare_classes_count_more() {
 #[test]
 fn calibration_error_by_bins() {
     let (sure, even) = ([0.9, 0.06, 0.04], [0.5, 0.3, 0.2]);
-    near(evaluation(&[sure, sure, even, even], &[0, 0, 0, 1]).ece, 0.05);
+    near(evaluation(&[sure, sure, even, even], &[&[0], &[0], &[0], &[1]]).ece, 0.05);
     // A hit and a miss in different bins do not cancel: |1 − 0.9|/2 + |0 − 0.5|/2.
-    near(evaluation(&[sure, even], &[0, 2]).ece, 0.3);
+    near(evaluation(&[sure, even], &[&[0], &[2]]).ece, 0.3);
     // Probability 1 belongs to the last bin.
     let (model, data) = scoring(&[[1000.0, 0.0]], [1; 2]);
-    near(evaluate(&model, data.rows(), &[0], 1).unwrap().ece, 0.0);
+    near(with_label(&model, &data, &[0]).ece, 0.0);
 }
 
-/// The objectives by their definitions, for the scores of a row of class y. C holds classes 1 and 3.
-fn by_definition(objective: Objective, scores: &[f64], y: usize) -> f64 {
-    let others = || (0..scores.len()).filter(move |&m| m != y);
+/// The objectives by their definitions, for label y of a row with these scores and labels. C holds classes 1 and 3.
+fn by_definition(objective: Objective, scores: &[f64], labels: &[u32], y: usize) -> f64 {
+    let others = || (0..scores.len()).filter(|&m| !labels.contains(&(m as u32)));
     let exp = |m: usize| (scores[m] - scores[y]).exp();
     let apart = |m: usize| -(1.0 + exp(m)).ln();
     match objective {
@@ -115,8 +132,8 @@ fn by_definition(objective: Objective, scores: &[f64], y: usize) -> f64 {
             -(1.0 + together).ln() + others().filter(|m| ![1, 3].contains(m)).map(apart).sum::<f64>()
         }
         Objective::Bouchard => {
-            let at =
-                |alpha: f64| scores[y] - alpha - scores.iter().map(|f| (1.0 + (f - alpha).exp()).ln()).sum::<f64>();
+            let visited = || others().chain([y]).map(|m| scores[m]);
+            let at = |alpha: f64| scores[y] - alpha - visited().map(|f| (1.0 + (f - alpha).exp()).ln()).sum::<f64>();
             (-10_000..10_000).map(|i| at(f64::from(i) * 1e-3)).fold(f64::NEG_INFINITY, f64::max)
         }
     }
@@ -128,16 +145,18 @@ fn bound_is_that_of_the_objective_and_below_the_likelihood() {
     let (mut model, data) = scoring(&rows, [5, 50, 6, 40]);
     for &objective in Objective::ALL {
         model.card.options = Options { objective, merge: 2, ..Options::default() };
-        // Classes inside and outside C, and a row of an unknown class, which bound and nlpd leave out.
-        for labels in [[3, 0, 2], [1, 2, 1], [0, NO_CLASS, 3]] {
-            let e = evaluate(&model, data.rows(), &labels, 1).unwrap();
-            let known = || (0..3).filter(|&n| labels[n] != NO_CLASS);
-            let sum = |objective| known().map(|n| by_definition(objective, &rows[n], labels[n] as usize)).sum::<f64>();
+        // Classes inside and outside C, several of them and all but one, and a row of an unknown class, which the bound leaves out.
+        for labels in
+            [[&[3u32][..], &[0], &[2]], [&[1], &[2], &[1]], [&[0], &[], &[3]], [&[0, 3], &[1, 2, 3], &[3, 0, 1]]]
+        {
+            let e = with_labels(&model, &data, &labels);
+            let pairs = || (0..3).flat_map(|n| labels[n].iter().map(move |&y| (n, y as usize)));
+            let sum = |objective| pairs().map(|(n, y)| by_definition(objective, &rows[n], labels[n], y)).sum::<f64>();
             near(e.bound, sum(objective));
-            let likelihood = -e.nlpd * known().count() as f64;
-            near(likelihood, sum(Objective::Softmax));
-            near(e.gap, likelihood - e.bound);
-            assert!(e.bound <= likelihood + 1e-12, "{objective}: {} above {likelihood}", e.bound);
+            near(e.gap, sum(Objective::Softmax) - e.bound);
+            assert!(e.gap >= -1e-12, "{objective}: {}", e.gap);
+            let alone = |(n, y): (usize, usize)| by_definition(Objective::Softmax, &rows[n], &[y as u32], y);
+            near(-e.nlpd * pairs().count() as f64, pairs().map(alone).sum());
         }
     }
 }
@@ -145,7 +164,7 @@ fn bound_is_that_of_the_objective_and_below_the_likelihood() {
 #[test]
 fn rows_of_unknown_classes_are_errors() {
     let row = [0.5, 0.3, 0.2];
-    let e = evaluation(&[row; 4], &[0, NO_CLASS, 1, NO_CLASS]);
+    let e = evaluation(&[row; 4], &[&[0], &[], &[1], &[]]);
     near(e.error, 0.75);
     near(e.nlpd, -(0.5f64 * 0.3).ln() / 2.0);
     near(e.precision_at_5, 2.0 / 4.0 / 5.0);
@@ -157,7 +176,7 @@ fn rows_of_unknown_classes_are_errors() {
 /// With no known class there is no log probability to average: nlpd is not a number, the rest is the worst there is.
 #[test]
 fn only_unknown_classes() {
-    let e = evaluation(&[[0.5, 0.3, 0.2]; 2], &[NO_CLASS; 2]);
+    let e = evaluation(&[[0.5, 0.3, 0.2]; 2], &[&[], &[]]);
     assert!(e.nlpd.is_nan());
     assert_eq!((e.error, e.bound, e.gap, e.psp_at_1, e.ndcg_at_5), (1.0, 0.0, 0.0, 0.0, 0.0));
     assert_eq!((e.rows, e.unknown_rows), (2, 2));
@@ -177,8 +196,11 @@ fn same_result_for_any_number_of_threads() {
 #[test]
 fn rows_without_a_label_each_are_an_error() {
     let (model, data) = scoring(&[[0.0, 1.0]; 2], [1; 2]);
-    let message = |rows: &Dataset, labels: &[u32]| evaluate(&model, rows.rows(), labels, 1).unwrap_err().to_string();
-    let allowed = "there has to be at least one row and one label for each";
-    assert_eq!(message(&data, &[0]), format!("1 labels for 2 rows, but {allowed}"));
-    assert_eq!(message(&Dataset::new(2, Vec::new()), &[]), format!("0 labels for 0 rows, but {allowed}"));
+    let message = |rows: &Dataset, labels: &[u32]| {
+        evaluate(&model, rows.rows(), &Labels::single(labels.to_vec()), 1).unwrap_err().to_string()
+    };
+    let allowed = "there has to be at least one row, and each has its own";
+    assert_eq!(message(&data, &[0]), format!("labels of 1 rows for 2 rows, but {allowed}"));
+    assert_eq!(message(&Dataset::new(2, Vec::new()), &[]), format!("labels of 0 rows for 0 rows, but {allowed}"));
+    assert_eq!(message(&data, &[0, 2]), "a row has the class 2, but the model has 2 classes");
 }

@@ -40,6 +40,37 @@ proptest! {
         }
     }
 
+    /// The same for one to three labels with their weights, which share the remaining classes.
+    #[test]
+    fn gradients_of_several_labels_match_finite_differences(
+        (objective, rest, inside, weights) in cases(8.0),
+        labels in prop::collection::vec((-8.0..8.0, 0.0..3.0), 1..4),
+    ) {
+        let (own, label_weights): (Vec<f64>, Vec<f64>) = labels.into_iter().unzip();
+        let scores = [&own, &rest[1..]].concat();
+        let of_labels = |scores: &mut [f64]| objective.of_labels(scores, &label_weights, inside, &weights, &mut vec![7.0]);
+        let mut gradient = scores.clone();
+        let at = of_labels(&mut gradient);
+        let one_by_one = |(label, weight): (&f64, &f64)| {
+            weight * value(objective, &[&[*label], &rest[1..]].concat(), inside, &weights)
+        };
+        let sum: f64 = own.iter().zip(&label_weights).map(one_by_one).sum();
+        prop_assert!((at - sum).abs() <= 1e-12 * at.abs().max(1.0), "{objective}: {at}, not {sum}");
+        for m in 0..scores.len() {
+            let moved = |by: f64| {
+                let mut scores = scores.clone();
+                scores[m] += by;
+                of_labels(&mut scores)
+            };
+            let h = 1e-3;
+            let numeric = (8.0 * (moved(h) - moved(-h)) - (moved(2.0 * h) - moved(-2.0 * h))) / (12.0 * h);
+            prop_assert!(
+                (numeric - gradient[m]).abs() <= 1e-9 * at.abs().max(1.0),
+                "{objective} class {m}: {} by formula, {numeric} by differences", gradient[m]
+            );
+        }
+    }
+
     /// A shift of all scores changes nothing, so the derivatives sum to zero; scores of ±1e4 stay finite.
     #[test]
     fn large_scores_stay_right((objective, scores, inside, weights) in cases(1e4), shift in -1e4..1e4) {
@@ -75,5 +106,14 @@ fn limits() {
         let behind = value(objective, &[-1e4, 0.0], 0, if objective == Objective::Softmax { &[] } else { &[1.0] });
         // Bouchard's best α for two classes is their mean, at which the bound is d + 2 log σ(−d/2) → d.
         assert!((behind + 1e4).abs() < 1e-9, "{objective}: {behind}");
+    }
+}
+
+#[test]
+fn a_row_that_has_every_class_counts_nothing() {
+    for &objective in Objective::ALL {
+        let mut scores = [1.0, -2.0];
+        assert_eq!(objective.of_labels(&mut scores, &[1.0, 1.0], 0, &[], &mut Vec::new()), 0.0);
+        assert_eq!(scores, [0.0, 0.0]);
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::{Compression, write::GzEncoder};
 use ove::read::{Format, ReadOptions, read};
-use ove::{Dataset, Error, NO_CLASS};
+use ove::{Dataset, Error};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -59,14 +59,15 @@ fn gzip(content: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Each row as `class feature:value …`, with `-` for no class.
+/// Each row as `class,class feature:value …`, with `-` for no class.
 fn show(data: &Dataset) -> Vec<String> {
     let rows = data.rows();
     let row = |n: usize| {
-        let class = data.classes.get(data.labels[n] as usize).map_or("-", |name| name.as_str());
+        let classes: Vec<&str> = data.labels[n].iter().map(|&label| data.classes[label as usize].as_str()).collect();
         let row = rows.row(n);
         let entries = row.indices.iter().zip(row.values).map(|(i, v)| format!(" {i}:{v}"));
-        class.to_owned() + &entries.collect::<String>()
+        let classes = if classes.is_empty() { "-".into() } else { classes.join(",") };
+        classes + &entries.collect::<String>()
     };
     (0..data.len()).map(row).collect()
 }
@@ -75,7 +76,7 @@ fn show(data: &Dataset) -> Vec<String> {
 fn libsvm() {
     let text = "\u{feff}# first\r\n10 1:0.5 3:-2e1 # last\r\n\r\n2 qid:7 0:1 4294967294:3\r\n2,10\t5:0 6:.25";
     let data = data(&[("a.svm", text.as_bytes())]);
-    assert_eq!(show(&data), ["10 1:0.5 3:-20", "2 0:1 4294967294:3", "2 6:0.25"]);
+    assert_eq!(show(&data), ["10 1:0.5 3:-20", "2 0:1 4294967294:3", "2,10 6:0.25"]);
     assert_eq!(data.classes, ["2", "10"]);
     assert_eq!(data.features(), 4294967295);
 }
@@ -90,7 +91,7 @@ fn libsvm_classes_do_not_depend_on_the_order_of_rows() {
 fn libsvm_without_labels() {
     let data = Files::new(&[("a.svm", b" 1:2\n3:4\nx\n")]).read(&unlabelled()).unwrap();
     assert_eq!(show(&data), ["- 1:2", "- 3:4", "x"]);
-    assert_eq!(data.labels, [NO_CLASS, NO_CLASS, 0]);
+    assert_eq!(data.labels.all(), [0]);
 }
 
 #[test]
@@ -120,15 +121,67 @@ fn libsvm_errors() {
             ("1 1:1\n 1:1", ":2:1: no label, but every row needs one"),
             ("1:1", ":1:1: no label, but every row needs one"),
             (",2 1:1", ":1:1: an empty label, but labels have a name"),
+            ("2,,3 1:1", ":1:3: an empty label, but labels have a name"),
+            ("2, 1:1", ":1:3: an empty label, but labels have a name"),
+            ("1 weight:-2 1:1", ":1:10: weight '-2', but weights are finite and not negative"),
+            ("1 weight:inf 1:1", ":1:10: weight 'inf', but weights are finite and not negative"),
+            ("1 1:1 weight:2", ":1:7: feature 'weight', but features are whole numbers from 0"),
+            ("1 weight:1 weight:2", ":1:12: feature 'weight', but features are whole numbers from 0"),
         ],
     );
+}
+
+#[test]
+fn row_weights() {
+    let svm = "1 1:1\n2,3 weight:2.5 1:1\n2 qid:3 weight:0\n3 1:1\n";
+    let xmc = "4 9 9\n1 1:1\n2,3 weight:2.5 5:1 1:1\n2 weight:0\n3 1:1\n";
+    for text in [svm, xmc] {
+        assert_eq!(data(&[("a", text.as_bytes())]).row_weights, [1.0, 2.5, 0.0, 1.0]);
+    }
+    assert!(data(&[("a", b"1 1:1\n2 1:1\n")]).row_weights.is_empty());
+    let unlabelled = Files::new(&[("a.svm", b"weight:2 1:2\n")]).read(&unlabelled()).unwrap();
+    assert_eq!((show(&unlabelled).concat(), unlabelled.row_weights), ("- 1:2".into(), vec![2.0]));
+}
+
+#[test]
+fn class_weights() {
+    let classes = ["sport", "sour cherry", "10"].map(String::from);
+    let with = |text: &str| {
+        let files = Files::new(&[("w.txt", text.as_bytes())]);
+        let error = |e: Error| e.to_string().replace(&format!("{}/", files.0.path().display()), "");
+        ove::read::class_weights::read(&files.1, &classes).map_err(error)
+    };
+    assert_eq!(with("10\t0.5\n\nsour cherry 3\r\n"), Ok(vec![1.0, 3.0, 0.5]));
+    assert_eq!(with(""), Ok(vec![1.0; 3]));
+    for (text, expected) in [
+        ("10 1\nmusic 2\n", "w.txt:2:1: class 'music', but no row has this class"),
+        ("10 1\n10 1\n", "w.txt:2:1: class '10', but each class stands once"),
+        ("10\n", "w.txt:1:1: '10', but a line is 'class weight'"),
+        ("10 NaN\n", "w.txt:1:4: weight 'NaN', but weights are finite and not negative"),
+        ("10 -1\n", "w.txt:1:4: weight '-1', but weights are finite and not negative"),
+    ] {
+        assert_eq!(with(text), Err(expected.into()));
+    }
+}
+
+#[test]
+fn first_label_alone() {
+    let options = ReadOptions { first_label: true, ..ReadOptions::default() };
+    let first = |name, text: &str| {
+        let data = Files::new(&[(name, text.as_bytes())]).read(&options).unwrap();
+        (show(&data).join("; "), data.classes.join(" "))
+    };
+    assert_eq!(first("a.svm", "9,10 1:1\n2,9 2:1\n"), ("9 1:1; 2 2:1".into(), "2 9".into()));
+    assert_eq!(first("a", "2 9 9\n8,1 1:1\n3,8 2:1\n"), ("8 1:1; 3 2:1".into(), "3 8".into()));
+    let tags = four("r", ["a", "b", "TAG_c", "TAG_d"]);
+    assert_eq!(first("a.arff", &tags), ("TAG_c 0:1; TAG_d 1:1".into(), "TAG_c TAG_d".into()));
 }
 
 #[test]
 fn xmc() {
     let text = "3 6 5\r\n3,0 4:0.5 1:1\r\n 2:1\r\n0\r\n\r\n";
     let data = Files::new(&[("train.txt", text.as_bytes())]).read(&unlabelled()).unwrap();
-    assert_eq!(show(&data), ["3 1:1 4:0.5", "- 2:1", "0"]);
+    assert_eq!(show(&data), ["3,0 1:1 4:0.5", "- 2:1", "0"]);
     assert_eq!((data.features(), data.classes.join(" ")), (6, "0 3".into()));
 }
 
@@ -145,6 +198,7 @@ fn xmc_errors() {
             ("1 6 5\n0,x 1:1\n", ":2:3: label 'x', but labels are whole numbers from 0"),
             ("1 6 5\n0 3:1 1:1 3:0\n", ":2:11: feature 3 again, but a row has each feature once"),
             ("1 6 5\n0 3:nan\n", ":2:5: value 'nan', but values are finite 32-bit numbers"),
+            ("1 6 5\n0 weight:x 3:1\n", ":2:10: weight 'x', but weights are finite and not negative"),
             ("1 6 5\n 1:1\n", ":2:1: no label, but every row needs one"),
             ("1 6 5\n\n", ":2:1: no label, but every row needs one"),
             ("0 6 5\n", ": no rows, but there must be at least one"),
@@ -231,22 +285,22 @@ fn arff_with_labels() {
     let plain = four("r", ["a", "b", "c", "d"]);
     let options = ReadOptions { labels: Some(2), ..ReadOptions::default() };
     let given = Files::new(&[("a.arff", plain.as_bytes())]).read(&options).unwrap();
-    assert_eq!(show(&given), ["c 0:1", "d 1:1"]);
+    assert_eq!(show(&given), ["c,d 0:1", "d 1:1"]);
 
     let meka = |relation| show(&data(&[("a.arff", four(relation, ["a", "b", "c", "d"]).as_bytes())]));
-    assert_eq!(meka("'x: -C -2'"), ["c 0:1", "d 1:1"]);
+    assert_eq!(meka("'x: -C -2'"), ["c,d 0:1", "d 1:1"]);
     assert_eq!(meka("'x: -C 2 -split 5'"), ["a 0:1 1:1", "b 1:1"]);
 
     let xml = br#"<labels xmlns="x"><label name="d&amp;"></label><label name="b"/></labels>"#;
     let named = four("r", ["a", "b", "c", "d&"]);
     for name in ["s.arff", "s-train.arff", "s-test.arff"] {
         let data = data(&[(name, named.as_bytes()), ("s.xml", xml)]);
-        assert_eq!(show(&data), ["d& 0:1 1:1", "b"]);
+        assert_eq!(show(&data), ["d& 0:1 1:1", "b,d&"]);
         assert_eq!(data.feature_names, ["a", "c"]);
     }
 
     let tags = data(&[("a.arff", four("r", ["a", "b", "TAG_c", "TAG_d"]).as_bytes())]);
-    assert_eq!(show(&tags), ["TAG_c 0:1", "TAG_d 1:1"]);
+    assert_eq!(show(&tags), ["TAG_c,TAG_d 0:1", "TAG_d 1:1"]);
 }
 
 #[test]
@@ -355,11 +409,11 @@ fn triples_errors() {
     let rows: (&str, &[u8]) = ("t.data", b"1 1 1\n2 1 1\n");
     assert_eq!(error(&[rows]), "t.data: no file t.label or t.label.gz beside it, but every row needs a label");
     for (labels, map, expected) in [
-        ("1\nx\n", "a 1\n", "t.label:2:1: class 'x', but numbers go from 0 to 4294967294"),
+        ("1\nx\n", "a 1\n", "t.label:2:1: class 'x', but numbers go from 0 to 4294967295"),
         ("1\n\n1\n", "a 1\n", "t.label:2:1: '', but a line is the number of a class"),
         ("1\n2\n", "a 2\n", "t.label:1:1: class 1, but the map file does not name it"),
         ("1\n2\n", "a 2\na 1\n", "t.map:2:1: 'a 1', but each name and number stands once"),
-        ("1\n2\n", "a 2\nb x\n", "t.map:2:3: class 'x', but numbers go from 0 to 4294967294"),
+        ("1\n2\n", "a 2\nb x\n", "t.map:2:3: class 'x', but numbers go from 0 to 4294967295"),
         ("1\n2\n", "a\n", "t.map:1:1: 'a', but a line is 'name number'"),
     ] {
         assert_eq!(error(&[rows, ("t.label", labels.as_bytes()), ("t.map", map.as_bytes())]), expected);
@@ -462,14 +516,16 @@ proptest! {
                 let options = ReadOptions { format: Some(format), ..unlabelled() };
                 let Ok(data) = files.read(&options) else { continue };
                 let rows = data.rows();
-                prop_assert!(data.labels.iter().all(|&l| l == NO_CLASS || (l as usize) < data.classes.len()));
+                prop_assert!(data.labels.all().iter().all(|&l| (l as usize) < data.classes.len()));
+                prop_assert!(data.labels.len() == rows.len());
+                prop_assert!([0, rows.len()].contains(&data.row_weights.len()));
                 prop_assert!(rows.iter(0..rows.len()).all(|row| row.indices.is_sorted_by(|a, b| a < b)));
             }
         }
     }
 }
 
-/// Rows, features and classes of the real data, where it is at hand.
+/// Rows, features and classes of the real data, with one label a row, where it is at hand.
 #[test]
 fn real_data() {
     let folder = std::env::var_os("OVE_DATA")
@@ -487,7 +543,7 @@ fn real_data() {
             eprintln!("skipped: {} is not there", path.display());
             continue;
         }
-        let data = read(&path, &ReadOptions::default()).unwrap();
+        let data = read(&path, &ReadOptions { first_label: true, ..ReadOptions::default() }).unwrap();
         assert_eq!((data.len(), data.features(), data.classes.len()), (rows, features, classes), "{file}");
     }
 }

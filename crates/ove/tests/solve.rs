@@ -3,17 +3,17 @@
 use std::ops::ControlFlow;
 
 use ove::objective::Objective;
-use ove::options::{Options, Solver};
+use ove::options::{ClassWeight, Options, Solver};
 use ove::sampler::SamplerKind;
 use ove::solve::{Problem, batch};
 use ove::step::{Schedule, StepKind};
 use ove::synthetic::{Sparse, plane, sparse};
-use ove::{Dataset, Error, Fit, Progress, Rows, train};
+use ove::{Dataset, Error, Fit, Labels, Progress, Rows, train};
 
 const SHAPE: Sparse = Sparse { rows: 600, features: 300, classes: 40, entries: 15, signal: 0.5 };
 
 fn problem(data: &Dataset) -> Problem<'_> {
-    Problem { rows: data.rows(), labels: &data.labels, row_weights: None, classes: data.classes.len() }
+    Problem { rows: data.rows(), labels: &data.labels, row_weights: &data.row_weights, classes: data.classes.len() }
 }
 
 fn fit(data: &Dataset, options: &Options) -> Fit {
@@ -35,21 +35,47 @@ fn all_settings() -> Vec<Options> {
     all
 }
 
+/// The same rows with one to four labels each: every fourth row keeps its one.
+fn with_more_labels(data: &Dataset) -> Dataset {
+    let classes = data.classes.len() as u32;
+    let mut more = data.clone();
+    more.labels = Labels::default();
+    for (n, labels) in (0..).zip(data.labels.iter()) {
+        let own: Vec<u32> = (0..=n % 4).map(|i| (labels[0] + i * (1 + n % 5)) % classes).collect();
+        more.labels.push(&own);
+    }
+    more
+}
+
+/// Whether a run gives the bits of one thread on any number of them.
+fn check_threads(data: &Dataset, options: &Options, threads: &[usize]) {
+    let with = |threads| {
+        let fit = fit(data, &Options { threads, ..options.clone() });
+        let bits: Vec<u32> = fit.linear.table().iter().map(|w| w.to_bits()).collect();
+        let trace: Vec<u64> = fit.trace.iter().map(|point| point.bound.to_bits()).collect();
+        (bits, trace)
+    };
+    let one = with(1);
+    assert!(one.0.iter().any(|&bits| bits != 0), "{options:?} moved nothing");
+    for &threads in threads {
+        assert!(with(threads) == one, "{threads} threads differ from one: {options:?}");
+    }
+}
+
 #[test]
 fn same_bits_for_any_number_of_threads() {
     let data = sparse(SHAPE, 1, 0);
     for options in all_settings() {
-        let with = |threads| {
-            let fit = fit(&data, &Options { threads, ..options.clone() });
-            let bits: Vec<u32> = fit.linear.table().iter().map(|w| w.to_bits()).collect();
-            let trace: Vec<u64> = fit.trace.iter().map(|point| point.bound.to_bits()).collect();
-            (bits, trace)
-        };
-        let one = with(1);
-        assert!(one.0.iter().any(|&bits| bits != 0), "{options:?} moved nothing");
-        for threads in [2, 3, 7] {
-            assert!(with(threads) == one, "{threads} threads differ from one: {options:?}");
-        }
+        check_threads(&data, &options, &[2, 3, 7]);
+    }
+}
+
+#[test]
+fn same_bits_with_several_labels() {
+    let mut data = with_more_labels(&sparse(SHAPE, 1, 0));
+    data.row_weights = (0..data.len()).map(|n| 0.5 + (n % 3) as f64).collect();
+    for options in all_settings() {
+        check_threads(&data, &Options { class_weight: ClassWeight::Balanced, ..options }, &[2, 3]);
     }
 }
 
@@ -61,24 +87,39 @@ fn another_seed_gives_other_bits() {
     assert_ne!(with(4), with(5));
 }
 
-/// The bound that a run reports at its first batch is taken at w = 0, where the truth is known: N (K − 1) log ½ for one-vs-each.
-/// One SGD step from there moves the bias of each class along the gradient of eq. 16, also known. Averaged over seeds both must
-/// agree; a wrong weight would be off by its factor.
+/// The bound that a run reports at its first batch is taken at w = 0, where the truth is known: log ½ for one-vs-each, for each label and
+/// each class that is no label of the row. One SGD step from there moves the bias of each class along the gradient of eq. 16, also
+/// known. Averaged over seeds both must agree; a wrong weight would be off by its factor.
 #[test]
 fn sampled_bound_and_gradient_are_unbiased() {
     let data = sparse(Sparse { rows: 30, features: 20, classes: 7, entries: 4, signal: 0.5 }, 2, 0);
-    let (n, k) = (data.len() as f64, data.classes.len());
-    let mut counts = vec![0.0; k];
-    data.labels.iter().for_each(|&label| counts[label as usize] += 1.0);
+    check_unbiased(&data, &[1.0; 7]);
+    check_unbiased(&with_more_labels(&data), &[1.0, 0.5, 2.0, 3.0, 0.0, 1.0, 1.5]);
+}
+
+/// With this weight of each class.
+fn check_unbiased(data: &Dataset, class_weights: &[f64]) {
+    let k = data.classes.len();
+    let (mut true_bound, mut true_gradient) = (0.0, vec![0.0; k]);
+    for labels in data.labels.iter() {
+        let others = (0..k as u32).filter(|m| !labels.contains(m));
+        for (&y, m) in labels.iter().flat_map(|y| others.clone().map(move |m| (y, m))) {
+            let weight = class_weights[y as usize];
+            true_bound -= weight * 2f64.ln();
+            true_gradient[y as usize] += weight / 2.0;
+            true_gradient[m as usize] -= weight / 2.0;
+        }
+    }
     for &sampler in SamplerKind::ALL {
         let options = Options { sampler, classes: 2, batch: 30, epochs: 1, step: StepKind::Sgd, ..Options::default() };
-        let options = Options { learning_rate: 1e-3, schedule: Schedule::Geometric(1.0), ..options };
+        let class_weight = ClassWeight::Listed(class_weights.to_vec());
+        let options = Options { learning_rate: 1e-3, schedule: Schedule::Geometric(1.0), class_weight, ..options };
         // The rate is divided by the classes that a drawn one stands for.
         let unit = 1e-3 / ((k as f64 - 1.0) / 2.0);
         let seeds = 20_000;
         let (mut bound, mut bias, mut squares) = (0.0, vec![0.0; k], vec![0.0; k]);
         for seed in 0..seeds {
-            let fit = fit(&data, &Options { seed, threads: 1, ..options.clone() });
+            let fit = fit(data, &Options { seed, threads: 1, ..options.clone() });
             bound += fit.trace[0].bound / seeds as f64;
             for (m, &b) in fit.linear.bias().iter().enumerate() {
                 let gradient = f64::from(b) / unit;
@@ -86,11 +127,8 @@ fn sampled_bound_and_gradient_are_unbiased() {
                 squares[m] += gradient * gradient / seeds as f64;
             }
         }
-        let truth = -n * (k as f64 - 1.0) * 2f64.ln();
-        assert!((bound - truth).abs() < 2e-2 * truth.abs(), "{sampler}: bound {bound}, not {truth}");
-        for m in 0..k {
-            // Σ over rows of (K − 1)/2 if the class is the row's own, else −1/2.
-            let truth = counts[m] * (k as f64 - 1.0) / 2.0 - (n - counts[m]) / 2.0;
+        assert!((bound - true_bound).abs() < 2e-2 * true_bound.abs(), "{sampler}: bound {bound}, not {true_bound}");
+        for (m, &truth) in true_gradient.iter().enumerate() {
             let error = ((squares[m] - bias[m] * bias[m]) / seeds as f64).sqrt();
             assert!(
                 (bias[m] - truth).abs() < 5.0 * error + 1e-3,
@@ -134,7 +172,7 @@ fn stochastic_reaches_the_batch_maximum() {
 fn two_classes_are_logistic_regression() {
     let (offsets, values) = ([0, 1, 2, 3, 4], [1.0, 2.0, -1.0, 0.5]);
     let rows = Rows::new(1, &offsets, &[0, 0, 0, 0], &values).unwrap();
-    let problem = Problem { rows, labels: &[0, 0, 1, 1], row_weights: None, classes: 2 };
+    let problem = Problem { rows, labels: &Labels::single(vec![0, 0, 1, 1]), row_weights: &[], classes: 2 };
     for objective in [Objective::Softmax, Objective::OneVsEach, Objective::Merged] {
         let options = Options { objective, solver: Solver::Batch, l2: 1.0, tolerance: 1e-12, ..Options::default() };
         let linear = train(&problem, &options, &mut |_| ControlFlow::Continue(())).unwrap().linear;
@@ -184,15 +222,87 @@ fn a_row_weight_repeats_a_row() {
         for _ in 0..n % 3 {
             let row = data.rows().row(n);
             row.indices.iter().zip(row.values).for_each(|(&d, &x)| repeated.push_entry(d, x));
-            repeated.end_row(data.labels[n]);
+            repeated.end_row(&data.labels[n]);
         }
     }
     let options = Options { solver: Solver::Batch, l2: 1.0, tolerance: 1e-10, ..Options::default() };
-    let weighted = Problem { row_weights: Some(&weights), ..problem(&data) };
+    let weighted = Problem { row_weights: &weights, ..problem(&data) };
     let weighted = train(&weighted, &options, &mut |_| ControlFlow::Continue(())).unwrap().linear;
     let repeated = fit(&repeated, &options).linear;
     for (a, b) in weighted.table().iter().zip(repeated.table()) {
         assert!((a - b).abs() < 1e-5, "{a} {b}");
+    }
+}
+
+/// A row with two labels is the row once for each label, where each is told from the classes that are neither.
+#[test]
+fn labels_are_told_from_the_classes_that_the_row_does_not_have() {
+    // With one class left, both labels are told from it alone: logistic regressions that share the weights of class 2.
+    let mut data = Dataset::new(1, ["0", "1", "2"].map(String::from).to_vec());
+    for (x, labels) in [(1.0, &[0, 1][..]), (-0.5, &[2, 1]), (0.75, &[1]), (2.0, &[0, 1, 2])] {
+        data.push_entry(0, x);
+        data.end_row(labels);
+    }
+    let options = Options { objective: Objective::Softmax, solver: Solver::Batch, l2: 1.0, ..Options::default() };
+    let options = Options { tolerance: 1e-12, ..options };
+    let scores_at = |linear: &ove::Linear, n: usize| {
+        let mut scores = [0.0; 3];
+        linear.scores(data.rows().row(n), &mut scores);
+        scores.map(f64::from)
+    };
+    let linear = fit(&data, &options).linear;
+    // At the maximum λw equals the gradient: d_k = Σ_n ∂/∂f_k, for the bias without and for the weight with x.
+    let mut pull = [[0.0; 3]; 4];
+    for (n, labels) in data.labels.iter().enumerate() {
+        let scores = scores_at(&linear, n);
+        for &y in labels {
+            let others: Vec<usize> = (0..3).filter(|&m| !labels.contains(&(m as u32))).collect();
+            let sum: f64 = others.iter().map(|&m| (scores[m] - scores[y as usize]).exp()).sum();
+            for &m in &others {
+                let p = (scores[m] - scores[y as usize]).exp() / (1.0 + sum);
+                pull[n][m] -= p;
+                pull[n][y as usize] += p;
+            }
+        }
+    }
+    for k in 0..3 {
+        let bias: f64 = (0..4).map(|n| pull[n][k]).sum();
+        let weight: f64 = (0..4).map(|n| pull[n][k] * f64::from(data.rows().row(n).values[0])).sum();
+        assert!((f64::from(linear.bias()[k]) - bias).abs() < 1e-6, "bias {k}: {} {bias}", linear.bias()[k]);
+        assert!((f64::from(linear.weights()[k]) - weight).abs() < 1e-6, "weight {k}");
+    }
+}
+
+/// In both solvers a class weight multiplies the rows of its class, if each row has one label.
+#[test]
+fn a_class_weight_weighs_the_rows_of_the_class() {
+    let data = plane(50, 5);
+    let listed = vec![2.0, 0.5, 1.0, 0.0, 3.0];
+    let weights: Vec<f64> = data.labels.all().iter().map(|&label| listed[label as usize]).collect();
+    for solver in [Solver::Batch, Solver::Stochastic] {
+        let base = Options { solver, l2: 1.0, ..Options::default() };
+        let by_row = Problem { row_weights: &weights, ..problem(&data) };
+        let by_row = train(&by_row, &base, &mut |_| ControlFlow::Continue(())).unwrap().linear;
+        let by_class = fit(&data, &Options { class_weight: ClassWeight::Listed(listed.clone()), ..base.clone() });
+        assert_eq!(by_class.linear, by_row);
+        assert_ne!(fit(&data, &base).linear, by_row);
+    }
+}
+
+/// Five classes with 4, 3, 2, 1 and 0 of ten labels: 10 / (5 · count).
+#[test]
+fn balanced_weights_are_inverse_to_the_counts() {
+    let mut data = Dataset::new(1, (0..5).map(|k| k.to_string()).collect());
+    for (n, labels) in [&[0u32, 1][..], &[0, 1, 2], &[0, 3], &[2, 1, 0]].into_iter().enumerate() {
+        data.push_entry(0, n as f32);
+        data.end_row(labels);
+    }
+    let listed = ClassWeight::Listed(vec![0.5, 2.0 / 3.0, 1.0, 2.0, 1.0]);
+    for solver in [Solver::Batch, Solver::Stochastic] {
+        let with = |class_weight| fit(&data, &Options { solver, class_weight, l2: 0.1, ..Options::default() }).linear;
+        for (a, b) in with(ClassWeight::Balanced).table().iter().zip(with(listed.clone()).table()) {
+            assert!((a - b).abs() < 1e-6, "{a} {b}");
+        }
     }
 }
 
@@ -228,17 +338,31 @@ fn what_does_not_fit_together_is_an_error() {
         train(problem, options, &mut |_| ControlFlow::Continue(())).unwrap_err().to_string()
     };
     let (good, options) = (problem(&data), Options::default());
-    assert_eq!(message(&Problem { labels: &[0], ..good }, &options), "1 labels for 10 rows, but each row has one");
+    let one = Labels::single(vec![0]);
+    assert_eq!(
+        message(&Problem { labels: &one, ..good }, &options),
+        "labels of 1 rows for 10 rows, but each row has its own"
+    );
+    let mut one_without = Labels::single(vec![0; 9]);
+    one_without.push(&[]);
+    assert_eq!(
+        message(&Problem { labels: &one_without, ..good }, &options),
+        "row 9 has no known class, but training needs the class of every row"
+    );
     assert_eq!(
         message(&Problem { classes: 3, ..good }, &options),
         "row 3 has no known class, but training needs the class of every row"
     );
     assert_eq!(
-        message(&Problem { row_weights: Some(&[f64::NAN; 10]), ..good }, &options),
+        message(&Problem { row_weights: &[f64::NAN; 10], ..good }, &options),
         "row 0 has the weight NaN, but weights are not negative"
     );
     let negative = Options { l2: -1.0, ..Options::default() };
     assert_eq!(message(&good, &negative), "l2 is -1, but it is a number that is not negative");
+    let two = Options { class_weight: ClassWeight::Listed(vec![1.0; 2]), ..Options::default() };
+    assert_eq!(message(&good, &two), "2 class weights for 5 classes, but each class has one");
+    let negative = Options { class_weight: ClassWeight::Listed(vec![-1.0; 5]), ..Options::default() };
+    assert_eq!(message(&good, &negative), "class-weight is -1, but weights are finite and not negative");
     let nothing = Options { classes: 0, ..Options::default() };
     assert_eq!(message(&good, &nothing), "classes is 0, but it is at least 1");
 }

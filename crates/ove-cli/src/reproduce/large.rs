@@ -5,12 +5,11 @@ use std::time::Instant;
 
 use anyhow::Result;
 use ove::options::Options;
-use ove::read::{ReadOptions, read};
 use ove::step::{Schedule, StepKind};
 use ove::{Dataset, Fit, Model, evaluate};
 use serde_json::json;
 
-use super::{Results, Setting, csv, find};
+use super::{Results, Setting, csv, find, read};
 use crate::chart::{Axis, Chart, Layer, Style};
 use crate::experiment::stop_if_interrupted;
 use crate::page::{Block, Section, Table};
@@ -32,7 +31,7 @@ pub fn run(setting: &Setting<'_>) -> Result<Results> {
         return Ok(Results { sections: vec![section(vec![Block::Text(text)])], ..Results::default() });
     };
     eprintln!("large: reading {}", train_path.display());
-    let mut data = read(&train_path, &ReadOptions::default())?;
+    let mut data = read(&train_path)?;
     data.drop_unused_classes();
     let options = Options {
         classes: 5,
@@ -72,7 +71,7 @@ fn report(
     drop(data);
 
     eprintln!("large: evaluating {}", test.display());
-    let mut test = read(test, &ReadOptions::default())?;
+    let mut test = read(test)?;
     test.use_classes(&model.card.classes);
     let evaluation = evaluate(&model, test.rows(), &test.labels, model.card.options.threads)?;
     let peak = memory::peak_bytes();

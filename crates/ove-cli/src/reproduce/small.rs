@@ -4,12 +4,11 @@ use std::path::Path;
 
 use anyhow::Result;
 use ove::options::Options;
-use ove::read::{ReadOptions, read};
 use ove::step::{Schedule, StepKind};
 use ove::{Dataset, Linear};
 use serde_json::json;
 
-use super::{Results, Setting, csv, find};
+use super::{Results, Setting, csv, find, read};
 use crate::chart::{Axis, Chart, Layer};
 use crate::experiment::{self, Method, Outcome, smooth};
 use crate::page::{Block, Section, Table};
@@ -114,8 +113,8 @@ pub fn norm(softmax: &Linear, other: &Linear) -> f64 {
 fn load(folder: &Path, set: &Set) -> Result<Option<(Dataset, Dataset)>> {
     let (train, test) = (find(folder, set.name, set.train), find(folder, set.name, set.test));
     let Some((train, test)) = train.zip(test) else { return Ok(None) };
-    let mut train = read(&train, &ReadOptions::default())?;
-    let mut test = read(&test, &ReadOptions::default())?;
+    let mut train = read(&train)?;
+    let mut test = read(&test)?;
     let mut classes = train.classes.clone();
     classes.extend(test.classes.iter().filter(|class| !train.classes.contains(class)).cloned());
     train.use_classes(&classes);

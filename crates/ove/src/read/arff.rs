@@ -22,7 +22,7 @@ use std::collections::HashMap;
 use super::lines::{Line, Lines, quote};
 use super::source::Source;
 use super::{ReadOptions, number, pair};
-use crate::data::{Dataset, NO_CLASS};
+use crate::data::Dataset;
 use crate::error::Result;
 use header::{Attribute, Header, Kind};
 use labels::{Labels, Role};
@@ -35,6 +35,8 @@ struct Reader {
     /// The class of each value of the class attribute.
     values: HashMap<String, u32>,
     labels_required: bool,
+    /// The classes of the row that is being read.
+    row_labels: Vec<u32>,
     data: Dataset,
 }
 
@@ -66,29 +68,29 @@ impl Reader {
         let values = classes.iter().cloned().zip(0..).collect();
         let mut data = Dataset::new(feature_names.len(), classes);
         data.feature_names = feature_names;
-        Reader { attributes, labels, values, labels_required, data }
+        Reader { attributes, labels, values, labels_required, row_labels: Vec::new(), data }
     }
 
     fn row(&mut self, line: Line, scan: Scan) -> Result<()> {
-        let label = if scan.peek() == Some(b'{') { self.sparse(line, scan) } else { self.dense(line, scan) }?;
-        if label == NO_CLASS && self.labels_required {
+        self.row_labels.clear();
+        if scan.peek() == Some(b'{') { self.sparse(line, scan) } else { self.dense(line, scan) }?;
+        if self.row_labels.is_empty() && self.labels_required {
             return Err(line.no_label());
         }
-        self.data.end_row(label);
+        self.data.end_row(&self.row_labels);
         Ok(())
     }
 
-    fn dense(&mut self, line: Line, mut scan: Scan) -> Result<u32> {
+    fn dense(&mut self, line: Line, mut scan: Scan) -> Result<()> {
         let count = self.attributes.len();
         let allowed = || format!("there are {count} attributes");
-        let mut label = NO_CLASS;
         let mut values = 0;
         loop {
             let token = scan.token(b",")?;
             if values == count {
                 return Err(line.wrong(token.at, format!("value {}", count + 1), allowed()));
             }
-            label = label.min(self.value(line, values, &token)?);
+            self.value(line, values, &token)?;
             values += 1;
             if !scan.take(b',') {
                 break;
@@ -98,11 +100,10 @@ impl Reader {
         if values < count {
             return Err(line.wrong(line.text.len(), format!("the end after {values} values"), allowed()));
         }
-        Ok(label)
+        Ok(())
     }
 
-    fn sparse(&mut self, line: Line, mut scan: Scan) -> Result<u32> {
-        let mut label = NO_CLASS;
+    fn sparse(&mut self, line: Line, mut scan: Scan) -> Result<()> {
         let mut class_given = false;
         let mut last = None;
         scan.take(b'{');
@@ -115,13 +116,16 @@ impl Reader {
             }
             last = Some(attribute);
             class_given |= self.labels.roles[attribute] == Role::Class;
-            label = label.min(self.value(line, attribute, &scan.token(b",}")?)?);
+            self.value(line, attribute, &scan.token(b",}")?)?;
             if !scan.take(b',') && scan.peek() != Some(b'}') {
                 return Err(scan.wrong("a sparse row is '{attribute value,…}'"));
             }
         }
         scan.end()?;
-        Ok(if self.labels.has_class && !class_given { 0 } else { label })
+        if self.labels.has_class && !class_given {
+            self.row_labels.push(0);
+        }
+        Ok(())
     }
 
     fn attribute(&self, line: Line, token: &Token) -> Result<usize> {
@@ -135,22 +139,24 @@ impl Reader {
         }
     }
 
-    /// Takes a value: an entry if it is a feature's, and the class if it tells one, else [`NO_CLASS`].
-    fn value(&mut self, line: Line, attribute: usize, token: &Token) -> Result<u32> {
+    /// Takes a value: an entry if it is a feature's, a class of the row if it tells one.
+    fn value(&mut self, line: Line, attribute: usize, token: &Token) -> Result<()> {
         let role = self.labels.roles[attribute];
         if token.is_missing() {
             let is_feature = matches!(role, Role::Feature(_));
             if is_feature || self.labels_required {
                 return Err(line.wrong(token.at, "a missing value", "every value must be known"));
             }
-            return Ok(NO_CLASS);
+            return Ok(());
         }
         let name = &self.attributes[attribute].name;
         if role == Role::Class {
-            return self.values.get(token.text.as_ref()).copied().ok_or_else(|| {
+            let class = self.values.get(token.text.as_ref()).ok_or_else(|| {
                 let allowed = format!("attribute {} has no such value", quote(name));
                 line.wrong(token.at, format!("value '{}'", quote(&token.text)), allowed)
-            });
+            })?;
+            self.row_labels.push(*class);
+            return Ok(());
         }
         let value = number::float(&token.text).ok_or_else(|| pair::wrong_value(&line, token.at, &token.text))?;
         let binary = matches!(role, Role::Label(_)) || self.attributes[attribute].kind != Kind::Number;
@@ -160,9 +166,9 @@ impl Reader {
         }
         match role {
             Role::Feature(feature) if value != 0.0 => self.data.push_entry(feature, value),
-            Role::Label(label) if value == 1.0 => return Ok(label),
+            Role::Label(label) if value == 1.0 => self.row_labels.push(label),
             _ => {}
         }
-        Ok(NO_CLASS)
+        Ok(())
     }
 }

@@ -9,7 +9,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 
-use crate::data::{Dataset, NO_CLASS};
+use crate::data::Dataset;
 
 /// Class names, numbered as they appear.
 #[derive(Default)]
@@ -40,9 +40,7 @@ impl Names {
         for ((_, old), number) in names.iter().zip(0..) {
             new[*old as usize] = number;
         }
-        for label in data.labels.iter_mut().filter(|label| **label != NO_CLASS) {
-            *label = new[*label as usize];
-        }
+        data.labels.renumber(|label| Some(new[label as usize]));
         data.classes = names.into_iter().map(|(name, _)| name).collect();
     }
 }
@@ -58,10 +56,8 @@ fn by_value(a: &str, b: &str) -> Ordering {
 
 /// Turns labels that are numbers of the file's own, many of them unused, into classes in the order of these numbers.
 pub(super) fn from_numbers(data: &mut Dataset, name: impl Fn(u32) -> String) {
-    let used: BTreeSet<u32> = data.labels.iter().copied().filter(|&label| label != NO_CLASS).collect();
+    let used: BTreeSet<u32> = data.labels.all().iter().copied().collect();
     let new: HashMap<u32, u32> = used.iter().copied().zip(0..).collect();
-    for label in data.labels.iter_mut().filter(|label| **label != NO_CLASS) {
-        *label = new[label];
-    }
+    data.labels.renumber(|label| Some(new[&label]));
     data.classes = used.into_iter().map(name).collect();
 }

@@ -12,7 +12,7 @@ use std::io::Read;
 
 use super::source::Source;
 use super::{classes, wrong_file};
-use crate::data::{Dataset, NO_CLASS};
+use crate::data::Dataset;
 use crate::error::Result;
 
 const IMAGES: u32 = 0x0803;
@@ -46,7 +46,8 @@ fn images(source: &mut Source, count: u32, pixels: u32, labels: Option<&[u8]>) -
         for (feature, &grey) in (0..).zip(&image).filter(|(_, grey)| **grey != 0) {
             data.push_entry(feature, f32::from(grey) / 255.0);
         }
-        data.end_row(labels.map_or(NO_CLASS, |labels| labels[n].into()));
+        let label = labels.map(|labels| u32::from(labels[n]));
+        data.end_row(label.as_slice());
     }
     Ok(data)
 }

@@ -1,61 +1,68 @@
-//! libsvm, also called svmlight: a row a line, its label first, then its features in rising order.
+//! libsvm, also called svmlight: a row a line, its labels first, then its features in rising order.
 //!
 //! ```text
 //! # sport and politics
 //! sport    3:0.5 17:1
-//! politics qid:7 3:0.25   # a query number, which is ignored
+//! sport,politics weight:2.5 3:1   # two labels; the row counts two and a half times
+//! politics qid:7 3:0.25           # a query number, which is ignored
 //! ```
 //!
-//! Features keep the numbers that they have in the file. A label is any word without a colon; of several with commas
-//! between them, the first counts. A comment starts with a word that starts with `#`.
+//! Features keep the numbers that they have in the file. A label is any text without spaces, commas and colons; commas
+//! separate the labels of a row. A comment starts with a word that starts with `#`.
 
 use super::classes::Names;
 use super::lines::{Line, Lines};
-use super::pair;
 use super::source::Source;
-use crate::data::{Dataset, NO_CLASS};
+use super::{pair, weight};
+use crate::data::Dataset;
 use crate::error::Result;
 
 pub(super) fn read(source: Source, labels_required: bool) -> Result<Dataset> {
     let mut lines = Lines::new(source);
     let mut data = Dataset::new(0, Vec::new());
     let mut names = Names::default();
+    let mut labels = Vec::new();
     while let Some(line) = lines.next_line()? {
         let start = line.skip_space(0);
         if start == line.text.len() || line.text.as_bytes()[start] == b'#' {
             continue;
         }
-        let (label, at) = label(&line, start)?;
-        if label.is_none() && labels_required {
+        labels.clear();
+        let at = read_labels(&line, start, &mut names, &mut labels)?;
+        if labels.is_empty() && labels_required {
             return Err(line.no_label());
         }
         entries(&line, at, &mut data)?;
-        data.end_row(label.map_or(NO_CLASS, |name| names.number(name)));
+        data.end_row(&labels);
     }
     names.finish(&mut data);
     Ok(data)
 }
 
-/// The label, if there is one, and where the rest of the line starts.
-fn label<'a>(line: &Line<'a>, start: usize) -> Result<(Option<&'a str>, usize)> {
+/// Adds the labels, if there are any; where the rest of the line starts.
+fn read_labels(line: &Line, start: usize, names: &mut Names, labels: &mut Vec<u32>) -> Result<usize> {
     let word = line.word(start);
     if word.contains(':') {
-        return Ok((None, start));
+        return Ok(start);
     }
-    let first = word.split(',').next().unwrap_or(word);
-    if first.is_empty() {
-        return Err(line.wrong(start, "an empty label", "labels have a name"));
+    let mut at = start;
+    for name in word.split(',') {
+        if name.is_empty() {
+            return Err(line.wrong(at, "an empty label", "labels have a name"));
+        }
+        labels.push(names.number(name));
+        at += name.len() + 1;
     }
-    Ok((Some(first), start + word.len()))
+    Ok(start + word.len())
 }
 
 fn entries(line: &Line, at: usize, data: &mut Dataset) -> Result<()> {
     let bytes = line.text.as_bytes();
     let mut last = None;
-    let mut at = line.skip_space(at);
+    let mut at = weight::take(line, at, data)?;
     while at < bytes.len() && bytes[at] != b'#' {
         if bytes[at..].starts_with(b"qid:") {
-            at = line.skip_space(at + line.word(at).len());
+            at = weight::take(line, at + line.word(at).len(), data)?;
             continue;
         }
         let (feature, value, end) = pair::parse(line, at)?;

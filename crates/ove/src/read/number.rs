@@ -10,6 +10,9 @@
 //!
 //! Everything else, exponents too, goes to `str::parse`.
 
+use super::lines::{Line, quote};
+use crate::error::Error;
+
 /// No more digits than these fit 64 bits for sure.
 const DIGITS: usize = 19;
 
@@ -23,6 +26,16 @@ pub(super) fn float(word: &str) -> Option<f32> {
         Some((value, length)) if length == word.len() => Some(value),
         _ => word.parse().ok().filter(|value: &f32| value.is_finite()),
     }
+}
+
+/// How often a row or a class counts: a finite number that is not negative.
+pub(super) fn weight(word: &str) -> Option<f64> {
+    word.parse().ok().filter(|weight: &f64| weight.is_finite() && *weight >= 0.0)
+}
+
+/// The error for a weight that is none.
+pub(super) fn wrong_weight(line: &Line, at: usize, word: &str) -> Error {
+    line.wrong(at, format!("weight '{}'", quote(word)), "weights are finite and not negative")
 }
 
 /// A whole number without a sign.

@@ -17,7 +17,7 @@ use super::lines::{Line, Lines, quote};
 use super::row::Unsorted;
 use super::source::Source;
 use super::{classes, number, pair, wrong_file, wrong_place};
-use crate::data::{Dataset, NO_CLASS};
+use crate::data::Dataset;
 use crate::error::Result;
 
 /// How many documents without words may follow each other if no label file tells the number of documents: enough for
@@ -100,8 +100,8 @@ impl Documents {
             let found = format!("word {} again", u64::from(r.feature) + 1);
             wrong_place(&self.path, r.line, r.at + 1, found, "a document has each word once")
         })?;
-        let label = self.labels.as_ref().map_or(NO_CLASS, |(_, labels)| labels[self.data.len()]);
-        self.data.end_row(label);
+        let label = self.labels.as_ref().map(|(_, labels)| labels[self.data.len()]);
+        self.data.end_row(label.as_slice());
         Ok(())
     }
 
@@ -129,10 +129,10 @@ fn whole(line: &Line, what: &str, (at, word): (usize, &str)) -> Result<u32> {
     }
 }
 
-/// A class as the label file numbers it. The greatest number of 32 bits would mean no class.
+/// A class as the label file numbers it.
 fn class_number(line: &Line, at: usize, word: &str) -> Result<u32> {
-    number::integer(word).filter(|&number| number < NO_CLASS.into()).map(|number| number as u32).ok_or_else(|| {
-        let allowed = format!("numbers go from 0 to {}", NO_CLASS - 1);
+    number::integer(word).and_then(|number| u32::try_from(number).ok()).ok_or_else(|| {
+        let allowed = format!("numbers go from 0 to {}", u32::MAX);
         line.wrong(at, format!("class '{}'", quote(word)), allowed)
     })
 }

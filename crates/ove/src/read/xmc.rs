@@ -3,18 +3,19 @@
 //! ```text
 //! 2 5 3
 //! 0,2 1:0.5 4:1
-//! 1 0:0.25
+//! 1 weight:2.5 0:0.25
 //! ```
 //!
-//! Features and labels count from 0. Of several labels the first counts; a line without labels starts with a space or
-//! a feature. Files of the repository do not always sort the features of a row, so any order will do.
+//! Features and labels count from 0. A line without labels starts with a space or a feature. A weight, which stands before
+//! the features, is how often the row counts. Files of the repository do not always sort the features of a row, so any
+//! order will do.
 
 use super::classes;
 use super::lines::{Line, Lines, quote};
 use super::row::Unsorted;
 use super::source::Source;
-use super::{number, pair, wrong_place};
-use crate::data::{Dataset, NO_CLASS};
+use super::{number, pair, weight, wrong_place};
+use crate::data::Dataset;
 use crate::error::Result;
 
 struct Header {
@@ -29,6 +30,7 @@ pub(super) fn read(source: Source, labels_required: bool) -> Result<Dataset> {
     let header = header(line)?;
     let mut data = Dataset::new(header.features as usize, Vec::new());
     let mut row = Unsorted::default();
+    let mut labels = Vec::new();
     while let Some(line) = lines.next_line()? {
         let start = line.skip_space(0);
         if data.len() as u64 == header.rows {
@@ -37,12 +39,13 @@ pub(super) fn read(source: Source, labels_required: bool) -> Result<Dataset> {
             }
             return Err(line.wrong(0, format!("row {}", header.rows + 1), promise(&header)));
         }
-        let (label, at) = first_label(&line, start, &header)?;
-        if label == NO_CLASS && labels_required {
+        labels.clear();
+        let at = read_labels(&line, start, &header, &mut labels)?;
+        if labels.is_empty() && labels_required {
             return Err(line.no_label());
         }
         entries(&line, at, &header, &mut row, &mut data)?;
-        data.end_row(label);
+        data.end_row(&labels);
     }
     if (data.len() as u64) < header.rows {
         let found = format!("the end after {} rows", data.len());
@@ -72,13 +75,12 @@ fn header(line: Line) -> Result<Header> {
     Ok(Header { rows, features, labels })
 }
 
-/// The first label, or [`NO_CLASS`], and where the rest of the line starts. All labels have to be valid.
-fn first_label(line: &Line, start: usize, header: &Header) -> Result<(u32, usize)> {
+/// Adds the labels, if there are any; where the rest of the line starts.
+fn read_labels(line: &Line, start: usize, header: &Header, labels: &mut Vec<u32>) -> Result<usize> {
     let word = line.word(start);
     if start > 0 || word.is_empty() || word.contains(':') {
-        return Ok((NO_CLASS, start));
+        return Ok(start);
     }
-    let mut first = NO_CLASS;
     let mut at = start;
     for text in word.split(',') {
         let label = number::integer(text)
@@ -86,14 +88,14 @@ fn first_label(line: &Line, start: usize, header: &Header) -> Result<(u32, usize
         if label >= header.labels {
             return Err(line.wrong(at, format!("label {label}"), limit("labels", header.labels)));
         }
-        first = if at == start { label as u32 } else { first };
+        labels.push(label as u32);
         at += text.len() + 1;
     }
-    Ok((first, start + word.len()))
+    Ok(start + word.len())
 }
 
 fn entries(line: &Line, at: usize, header: &Header, row: &mut Unsorted, data: &mut Dataset) -> Result<()> {
-    let mut at = line.skip_space(at);
+    let mut at = weight::take(line, at, data)?;
     while at < line.text.len() {
         let (feature, value, end) = pair::parse(line, at)?;
         if u64::from(feature) >= header.features {

@@ -15,13 +15,17 @@ pub(crate) struct AllClasses {
     ones: Vec<f64>,
 }
 
+/// Room to work in, reused from row to row.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    visited: Vec<f64>,
+    several: Vec<f64>,
+}
+
 impl AllClasses {
     /// For classes that weigh this much in the training rows. C holds the heaviest if the objective is merged.
     pub fn new(options: &Options, mass: &[f64]) -> Self {
-        let merged = match options.objective {
-            Objective::Merged => most_frequent(mass, options.merge),
-            _ => Vec::new(),
-        };
+        let merged = most_frequent(mass, options);
         let rest = (0..mass.len() as u32).filter(|class| merged.binary_search(class).is_err());
         AllClasses {
             objective: options.objective,
@@ -31,29 +35,41 @@ impl AllClasses {
         }
     }
 
-    /// The value for a row of class `own`; its scores, in class order, become derivatives. `visited` is scratch of the same length.
-    pub fn value_and_gradient(&self, own: u32, scores: &mut [f64], visited: &mut [f64]) -> f64 {
-        let others = || self.order.iter().filter(|&&class| class != own);
-        visited[0] = scores[own as usize];
-        for (visited, &class) in visited[1..].iter_mut().zip(others()) {
-            *visited = scores[class as usize];
-        }
-        let inside = self.inside - usize::from(self.order[..self.inside].binary_search(&own).is_ok());
-        let outside = visited.len() - 1 - inside;
-        let value = self.objective.value_and_gradient(visited, inside, &self.ones[..outside]);
-        scores[own as usize] = visited[0];
-        for (visited, &class) in visited[1..].iter().zip(others()) {
-            scores[class as usize] = *visited;
+    /// The value for a row with these labels, which count `label_weights` times; its scores, in class order, become
+    /// derivatives.
+    pub fn value_and_gradient(
+        &self,
+        labels: &[u32],
+        label_weights: &[f64],
+        scores: &mut [f64],
+        scratch: &mut Scratch,
+    ) -> f64 {
+        let is_other = |class: &&u32| !labels.contains(class);
+        let (together, apart) = self.order.split_at(self.inside);
+        let visited = &mut scratch.visited;
+        let score = |&class: &u32| scores[class as usize];
+        visited.clear();
+        visited.extend(labels.iter().map(score));
+        visited.extend(together.iter().filter(is_other).map(score));
+        let inside = visited.len() - labels.len();
+        visited.extend(apart.iter().filter(is_other).map(score));
+        let ones = &self.ones[labels.len() + inside..];
+        let value = self.objective.of_labels(visited, label_weights, inside, ones, &mut scratch.several);
+        for (&class, &derivative) in labels.iter().chain(self.order.iter().filter(is_other)).zip(&scratch.visited) {
+            scores[class as usize] = derivative;
         }
         value
     }
 }
 
-/// The `count` heaviest classes, in class order; of equally heavy ones the first.
-pub(crate) fn most_frequent(mass: &[f64], count: usize) -> Vec<u32> {
+/// The classes of C, in class order: the heaviest if the objective is merged, and of equally heavy ones the first.
+pub(crate) fn most_frequent(mass: &[f64], options: &Options) -> Vec<u32> {
+    if options.objective != Objective::Merged {
+        return Vec::new();
+    }
     let mut order: Vec<u32> = (0..mass.len() as u32).collect();
     order.sort_by(|&a, &b| mass[b as usize].total_cmp(&mass[a as usize]).then(a.cmp(&b)));
-    order.truncate(count);
+    order.truncate(options.merge);
     order.sort_unstable();
     order
 }

@@ -9,7 +9,8 @@ use std::cell::Cell;
 
 use rayon::prelude::*;
 
-use super::all_classes::AllClasses;
+use super::all_classes::{AllClasses, Scratch};
+use super::label_weights::LabelWeights;
 use super::lbfgs::{self, Function, Limits};
 use super::{Fit, Problem, Progress, Watch};
 use crate::error::{Error, Result};
@@ -109,6 +110,7 @@ struct FullSum<'a> {
     problem: &'a Problem<'a>,
     options: &'a Options,
     objective: AllClasses,
+    label_weights: LabelWeights<'a>,
     blocks: Vec<Block>,
 }
 
@@ -159,7 +161,13 @@ impl<'a> FullSum<'a> {
             .step_by(rows)
             .map(|first| Block::new(problem, first, rows.min(problem.rows.len() - first)))
             .collect();
-        FullSum { problem, options, objective: AllClasses::new(options, &problem.mass()), blocks }
+        FullSum {
+            problem,
+            options,
+            objective: AllClasses::new(options, &problem.mass()),
+            label_weights: LabelWeights::new(problem, options),
+            blocks,
+        }
     }
 
     /// The bound and the penalty; the gradient of penalty − bound.
@@ -180,16 +188,13 @@ impl<'a> FullSum<'a> {
         let mut values = vec![0.0; block.rows];
         derivatives.par_chunks_mut(ROWS_A_TASK * classes).zip(values.par_chunks_mut(ROWS_A_TASK)).enumerate().for_each(
             |(task, (scores, values))| {
-                let mut visited = vec![0.0; classes];
+                let (mut scratch, mut label_weights) = (Scratch::default(), Vec::new());
                 let first = block.first + task * ROWS_A_TASK;
                 for ((n, scores), value) in (first..).zip(scores.chunks_mut(classes)).zip(values) {
                     self.scores(n, weights, scores);
-                    let own = self.problem.labels[n];
-                    let weight = self.problem.row_weight(n);
-                    *value = weight * self.objective.value_and_gradient(own, scores, &mut visited);
-                    if weight != 1.0 {
-                        scores.iter_mut().for_each(|derivative| *derivative *= weight);
-                    }
+                    let labels = &self.problem.labels[n];
+                    self.label_weights.of_row(n, labels, &mut label_weights);
+                    *value = self.objective.value_and_gradient(labels, &label_weights, scores, &mut scratch);
                 }
             },
         );
@@ -239,19 +244,23 @@ impl<'a> FullSum<'a> {
 
     /// The diagonal of the Hessian: λ + Σ x² h, where h is the second derivative of the bound in a score, with its sign turned. A
     /// remaining class whose derivative is −p has h = p(1 − p), be it a probability or a sigmoid. The own class takes the
-    /// sum of these, which is right for one-vs-each and near enough for the others.
+    /// sum of these, which is right for one-vs-each and near enough for the others; several labels share it by their weights.
     fn curvature(&self, weights: &[f64], curvature: &mut [f64]) {
         let classes = self.problem.classes;
         for (b, block) in self.blocks.iter().enumerate() {
             let (mut second, _) = self.derivatives(block, weights);
-            second.par_chunks_mut(classes).enumerate().for_each(|(n, derivatives)| {
-                let own = self.problem.labels[block.first + n] as usize;
-                let weight = self.problem.row_weight(block.first + n);
-                derivatives[own] = 0.0;
+            second.par_chunks_mut(classes).enumerate().for_each_init(Vec::new, |weights, (n, derivatives)| {
+                let labels = &self.problem.labels[block.first + n];
+                self.label_weights.of_row(block.first + n, labels, weights);
+                let weight = weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+                labels.iter().for_each(|&label| derivatives[label as usize] = 0.0);
                 for derivative in &mut *derivatives {
-                    *derivative = -*derivative * (1.0 + *derivative / weight.max(f64::MIN_POSITIVE));
+                    *derivative = -*derivative * (1.0 + *derivative / weight);
                 }
-                derivatives[own] = derivatives.iter().sum();
+                let sum: f64 = derivatives.iter().sum();
+                for (&label, label_weight) in labels.iter().zip(weights) {
+                    derivatives[label as usize] = sum * (*label_weight / weight);
+                }
             });
             self.add_products(block, &second, curvature, b == 0, |x| x * x);
         }

@@ -1,7 +1,7 @@
 //! Doubly stochastic ascent (section 3): a few rows and a few of their remaining classes at a time.
 //!
 //! A batch of rows passes in two phases. *Gather*, in parallel over rows, with the weights read-only: each row visits its own
-//! class, the classes of C (merged objective), and a sample of the rest; it leaves the derivative of the objective for each visited
+//! classes, those of C (merged objective), and a sample of the rest, which all its labels share; it leaves the derivative of the objective for each visited
 //! class, eq. 16. *Scatter*, in parallel over ranges of features: each range takes the rows in order and moves the
 //! weights that it holds. Every weight thus sees the same moves in the same order for any number of threads, in safe Rust. A batch of
 //! one row is plain SGD.
@@ -15,12 +15,12 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::all_classes::most_frequent;
+use super::label_weights::LabelWeights;
 use super::{Fit, Problem, Progress, Watch};
 use crate::data::Row;
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::model::{Linear, TracePoint};
-use crate::objective::Objective;
 use crate::options::Options;
 use crate::random::Stream;
 use crate::sampler::{Sampler, Turn};
@@ -44,6 +44,7 @@ struct Run<'a, C: Cell> {
     problem: &'a Problem<'a>,
     options: &'a Options,
     visits: Visits,
+    label_weights: LabelWeights<'a>,
     /// Weights and biases as in [`Linear`]: feature-major, (D + 1) × K, the biases last.
     table: Vec<C>,
     weights: Part<C>,
@@ -59,7 +60,7 @@ struct Visits {
     merged: Vec<u32>,
     /// How many remaining classes are drawn.
     sampled: usize,
-    /// How many classes a row visits at most.
+    /// How many classes a row visits, about.
     width: usize,
     /// w̄, the classes that a drawn one stands for.
     stands_for: f64,
@@ -69,14 +70,17 @@ struct Visits {
 #[derive(Clone, Default)]
 struct Visit {
     row: usize,
-    /// The own class, those of C, the sample.
+    /// The labels, the classes of C, the sample.
     classes: Vec<u32>,
+    /// How often each label counts.
+    label_weights: Vec<f64>,
     /// How many of them belong to C.
     inside: usize,
     /// First the scores, then the derivatives, weighted and in units of the rate.
     derivatives: Vec<f64>,
     weights: Vec<f64>,
     excluded: Vec<u32>,
+    scratch: Vec<f64>,
     bound: f64,
 }
 
@@ -84,23 +88,21 @@ impl Visits {
     fn new(problem: &Problem<'_>, options: &Options) -> Self {
         let sampler = Sampler::new(options.sampler, &problem.counts(), options.power);
         let all = problem.classes - 1;
-        let merged = match options.objective {
-            Objective::Merged => most_frequent(&problem.mass(), options.merge),
-            _ => Vec::new(),
-        };
+        let merged = most_frequent(&problem.mass(), options);
         let sampled = if options.objective.samples_classes() { options.classes.min(all) } else { all };
         let stands_for = (all.saturating_sub(merged.len()) as f64 / sampled as f64).max(1.0);
-        let width = (1 + merged.len() + sampled).min(problem.classes);
+        let labels = problem.labels.total().div_ceil(problem.labels.len());
+        let width = (labels + merged.len() + sampled).min(problem.classes);
         Visits { sampler, merged, sampled, width, stands_for }
     }
 
     /// Fills in the classes of a visit with their weights.
-    fn choose(&self, own: u32, turn: Turn, visit: &mut Visit) {
+    fn choose(&self, labels: &[u32], turn: Turn, visit: &mut Visit) {
         visit.classes.clear();
         visit.weights.clear();
-        visit.classes.push(own);
-        visit.classes.extend(self.merged.iter().filter(|&&class| class != own));
-        visit.inside = visit.classes.len() - 1;
+        visit.classes.extend_from_slice(labels);
+        visit.classes.extend(self.merged.iter().filter(|class| !labels.contains(class)));
+        visit.inside = visit.classes.len() - labels.len();
         visit.excluded.clone_from(&visit.classes);
         visit.excluded.sort_unstable();
         self.sampler.draw(turn, &visit.excluded, self.sampled, &mut visit.classes, &mut visit.weights);
@@ -121,6 +123,7 @@ impl<'a, C: Cell> Run<'a, C> {
             weights: Part::new(),
             bias: Part::new(),
             ranges: balanced_ranges(problem, threads),
+            label_weights: LabelWeights::new(problem, options),
             visits,
         }
     }
@@ -208,7 +211,9 @@ impl<'a, C: Cell> Run<'a, C> {
     fn choose(&self, epoch: usize, row: u32, visit: &mut Visit) {
         visit.row = row as usize;
         let turn = Turn { seed: self.options.seed, row: row.into(), epoch: epoch as u64 };
-        self.visits.choose(self.problem.labels[visit.row], turn, visit);
+        let labels = &self.problem.labels[visit.row];
+        self.visits.choose(labels, turn, visit);
+        self.label_weights.of_row(visit.row, labels, &mut visit.label_weights);
         if self.is_sequential() {
             for &feature in self.problem.rows.row(visit.row).indices {
                 let start = feature as usize * self.problem.classes;
@@ -221,11 +226,9 @@ impl<'a, C: Cell> Run<'a, C> {
     /// Phase one, for one row: the scores of the classes it visits, and the derivatives of the objective.
     fn gather(&self, visit: &mut Visit) {
         self.scores(self.problem.rows.row(visit.row), &visit.classes, &mut visit.derivatives);
-        let derivatives = &mut visit.derivatives;
-        let bound = self.options.objective.value_and_gradient(derivatives, visit.inside, &visit.weights);
-        let weight = self.problem.row_weight(visit.row);
-        visit.bound = weight * bound;
-        let unit = weight / self.visits.stands_for;
+        let Visit { derivatives, label_weights, inside, weights, scratch, .. } = visit;
+        visit.bound = self.options.objective.of_labels(derivatives, label_weights, *inside, weights, scratch);
+        let unit = 1.0 / self.visits.stands_for;
         derivatives.iter_mut().for_each(|derivative| *derivative *= unit);
     }
 

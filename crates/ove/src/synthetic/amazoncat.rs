@@ -190,7 +190,7 @@ impl AmazonCat {
         let take = |rows: Vec<(u32, Vec<Entry>)>| {
             for (label, entries) in rows {
                 entries.iter().for_each(|entry| data.push_entry(entry.feature, entry.value()));
-                data.end_row(label);
+                data.end_row(&[label]);
             }
             Ok(())
         };
@@ -314,7 +314,7 @@ mod tests {
     use crate::read::{ReadOptions, read};
 
     fn rows(data: &Dataset) -> Vec<(&str, &[u32], &[f32])> {
-        let names = data.labels.iter().map(|&label| data.classes[label as usize].as_str());
+        let names = data.labels.iter().map(|labels| data.classes[labels[0] as usize].as_str());
         data.rows().iter(0..data.len()).zip(names).map(|(row, name)| (name, row.indices, row.values)).collect()
     }
 

@@ -8,8 +8,8 @@
 //! a nominal attribute at the end       its values are the classes
 //! ```
 //!
-//! Of several labels that are 1 in a row, the first attribute is the class. One nominal label attribute alone tells the
-//! class by its value.
+//! A row has the labels that are 1 in it, in the order of the attributes. One nominal label attribute alone tells the class by
+//! its value.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;

@@ -1,0 +1,144 @@
+//! The classes of each row: one or several.
+
+use std::ops::Index;
+
+/// The labels of many rows, row after row: row `n` has the distinct classes `labels[n]`, in the order of the file. A row
+/// may have none: its class is not known, or the model never saw it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Labels {
+    offsets: Vec<usize>,
+    classes: Vec<u32>,
+    /// How many labels each row lost because they became no class; empty if none did.
+    unseen: Vec<u32>,
+}
+
+impl Default for Labels {
+    fn default() -> Self {
+        Labels { offsets: vec![0], classes: Vec::new(), unseen: Vec::new() }
+    }
+}
+
+impl Labels {
+    /// One class for each row.
+    pub fn single(classes: Vec<u32>) -> Self {
+        Labels { offsets: (0..=classes.len()).collect(), classes, unseen: Vec::new() }
+    }
+
+    /// How many rows.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many labels all rows have together.
+    pub fn total(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// The labels of all rows, one after the other.
+    pub fn all(&self) -> &[u32] {
+        &self.classes
+    }
+
+    /// How many labels row `n` has beside these that the model never saw.
+    pub fn unseen(&self, n: usize) -> usize {
+        self.unseen.get(n).map_or(0, |&count| count as usize)
+    }
+
+    /// Makes room for so many more rows with one label each.
+    pub fn reserve(&mut self, rows: usize) {
+        self.offsets.reserve_exact(rows);
+        self.classes.reserve_exact(rows);
+    }
+
+    /// Adds a row with these classes, in the order given; a class that stands twice counts once.
+    pub fn push(&mut self, classes: &[u32]) {
+        let start = self.classes.len();
+        for &class in classes {
+            if !self.classes[start..].contains(&class) {
+                self.classes.push(class);
+            }
+        }
+        self.offsets.push(self.classes.len());
+    }
+
+    /// The labels of each row.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u32]> {
+        self.offsets.windows(2).map(|pair| &self.classes[pair[0]..pair[1]])
+    }
+
+    /// Leaves each row the first of its labels.
+    pub fn keep_first(&mut self) {
+        let mut first = Labels::default();
+        first.reserve(self.len());
+        self.iter().for_each(|labels| first.push(&labels[..labels.len().min(1)]));
+        *self = first;
+    }
+
+    /// Gives each class its new number. A class without one is taken from its rows, which remember how many
+    /// [`unseen`](Labels::unseen) labels they had.
+    pub fn renumber(&mut self, new: impl Fn(u32) -> Option<u32>) {
+        let mut labels = Labels::default();
+        labels.reserve(self.len());
+        let (mut kept, mut unseen) = (Vec::new(), Vec::with_capacity(self.len()));
+        for (n, old) in self.iter().enumerate() {
+            kept.clear();
+            kept.extend(old.iter().filter_map(|&class| new(class)));
+            unseen.push((self.unseen(n) + old.len() - kept.len()) as u32);
+            labels.push(&kept);
+        }
+        if unseen.iter().any(|&count| count > 0) {
+            labels.unseen = unseen;
+        }
+        *self = labels;
+    }
+}
+
+impl Index<usize> for Labels {
+    type Output = [u32];
+
+    /// The classes of row `n`, in the order of the file.
+    #[inline]
+    fn index(&self, n: usize) -> &[u32] {
+        &self.classes[self.offsets[n]..self.offsets[n + 1]]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(rows: &[&[u32]]) -> Labels {
+        let mut labels = Labels::default();
+        rows.iter().for_each(|row| labels.push(row));
+        labels
+    }
+
+    #[test]
+    fn a_class_counts_once_a_row() {
+        let labels = labels(&[&[3, 1, 3], &[], &[1]]);
+        assert_eq!((labels.len(), labels.total()), (3, 3));
+        assert_eq!(labels.iter().collect::<Vec<_>>(), [&[3, 1][..], &[], &[1]]);
+    }
+
+    #[test]
+    fn first_labels_alone() {
+        let mut labels = labels(&[&[3, 1], &[], &[1]]);
+        labels.keep_first();
+        assert_eq!(labels.iter().collect::<Vec<_>>(), [&[3][..], &[], &[1]]);
+    }
+
+    #[test]
+    fn classes_without_a_number_are_counted() {
+        let mut labels = labels(&[&[3, 1, 2], &[], &[3]]);
+        labels.renumber(|class| (class != 3).then_some(class + 10));
+        assert_eq!(labels.iter().collect::<Vec<_>>(), [&[11, 12][..], &[], &[]]);
+        assert_eq!([0, 1, 2].map(|n| labels.unseen(n)), [1, 0, 1]);
+        labels.renumber(|class| (class != 11).then_some(class));
+        assert_eq!([0, 1, 2].map(|n| labels.unseen(n)), [2, 0, 1]);
+    }
+}

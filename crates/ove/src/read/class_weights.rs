@@ -1,0 +1,45 @@
+//! Weights of classes: how often the labels of a class count in training. A class a line, then its weight.
+//!
+//! ```text
+//! sport<TAB>0.5
+//! sour cherry 3
+//! ```
+//!
+//! A class that is not named weighs 1. Blank lines are skipped.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::lines::{Line, Lines, quote};
+use super::number;
+use super::source::Source;
+use crate::error::Result;
+
+/// Reads a file of class weights; the weight of each of these classes.
+pub fn read(path: &Path, classes: &[String]) -> Result<Vec<f64>> {
+    let index: HashMap<&str, usize> = classes.iter().map(String::as_str).zip(0..).collect();
+    let mut weights = vec![None; classes.len()];
+    let mut lines = Lines::new(Source::open(path)?);
+    while let Some(line) = lines.next_line()? {
+        if line.text.trim().is_empty() {
+            continue;
+        }
+        let (class, weight) = parse(&line)?;
+        let wrong = |allowed: &str| line.wrong(0, format!("class '{}'", quote(class)), allowed);
+        let &k = index.get(class).ok_or_else(|| wrong("no row has this class"))?;
+        if weights[k].replace(weight).is_some() {
+            return Err(wrong("each class stands once"));
+        }
+    }
+    Ok(weights.into_iter().map(|weight| weight.unwrap_or(1.0)).collect())
+}
+
+/// The class of a line, which may have spaces in its name, and the weight.
+fn parse<'a>(line: &Line<'a>) -> Result<(&'a str, f64)> {
+    let text = line.text.trim_end();
+    let Some((class, word)) = text.rsplit_once(|c: char| c.is_ascii_whitespace()) else {
+        return Err(line.wrong(0, format!("'{}'", quote(text)), "a line is 'class weight'"));
+    };
+    let weight = number::weight(word).ok_or_else(|| number::wrong_weight(line, text.len() - word.len(), word))?;
+    Ok((class.trim(), weight))
+}
