@@ -1,4 +1,4 @@
-//! An objective over all classes of a row, in class order: what the full sum and the evaluation visit.
+//! An objective over all classes of a row, in class order: what the full sum visits.
 
 use crate::objective::Objective;
 use crate::options::Options;
@@ -44,19 +44,31 @@ impl AllClasses {
         scores: &mut [f64],
         scratch: &mut Scratch,
     ) -> f64 {
-        let is_other = |class: &&u32| !labels.contains(class);
-        let (together, apart) = self.order.split_at(self.inside);
-        let visited = &mut scratch.visited;
-        let score = |&class: &u32| scores[class as usize];
-        visited.clear();
-        visited.extend(labels.iter().map(score));
-        visited.extend(together.iter().filter(is_other).map(score));
-        let inside = visited.len() - labels.len();
-        visited.extend(apart.iter().filter(is_other).map(score));
+        match *labels {
+            // With one label, a comparison for each class is faster than a search.
+            [own] => self.visit(labels, |class| *class != own, label_weights, scores, scratch),
+            _ => self.visit(labels, |class| !labels.contains(class), label_weights, scores, scratch),
+        }
+    }
+
+    fn visit(
+        &self,
+        labels: &[u32],
+        is_other: impl Fn(&u32) -> bool,
+        label_weights: &[f64],
+        scores: &mut [f64],
+        scratch: &mut Scratch,
+    ) -> f64 {
+        let classes = || labels.iter().chain(self.order.iter().filter(|class| is_other(class)));
+        scratch.visited.resize(scores.len(), 0.0);
+        for (visited, &class) in scratch.visited.iter_mut().zip(classes()) {
+            *visited = scores[class as usize];
+        }
+        let inside = self.order[..self.inside].iter().filter(|class| is_other(class)).count();
         let ones = &self.ones[labels.len() + inside..];
-        let value = self.objective.of_labels(visited, label_weights, inside, ones, &mut scratch.several);
-        for (&class, &derivative) in labels.iter().chain(self.order.iter().filter(is_other)).zip(&scratch.visited) {
-            scores[class as usize] = derivative;
+        let value = self.objective.of_labels(&mut scratch.visited, label_weights, inside, ones, &mut scratch.several);
+        for (visited, &class) in scratch.visited.iter().zip(classes()) {
+            scores[class as usize] = *visited;
         }
         value
     }

@@ -30,7 +30,7 @@ impl<'a> LabelWeights<'a> {
     }
 }
 
-/// Σ_k N_k / (K N_k): every class counts as much as every other, and the labels together as often as there are of them.
+/// L / (K L_k), where L_k of all L labels are of class k: each class counts as much as any other, and all labels together count L.
 fn balanced(counts: &[u64]) -> Vec<f64> {
     let share = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
     // The weight of a class that never occurs is never used.
