@@ -46,6 +46,29 @@ def test_softmax_is_logistic_regression(ove_json, rows, tmp_path):
     np.testing.assert_allclose(softmax(x @ weights + bias, axis=1), reference.predict_proba(x), atol=2e-5)
 
 
+def test_class_and_row_weights_are_those_of_logistic_regression(ove_json, rows, tmp_path):
+    x, y, path = rows
+    keep = (y != 0) | (np.arange(len(y)) % 4 == 0)
+    x, y = x[keep], y[keep]
+    weight = 0.5 + np.arange(len(y)) % 3
+    lines = [line for line, kept in zip(path.read_text().splitlines(), keep) if kept]
+    weighted = [line.replace(" ", f" weight:{w} ", 1) for line, w in zip(lines, weight)]
+    (tmp_path / "few.svm").write_text("\n".join(lines))
+    (tmp_path / "weighted.svm").write_text("\n".join(weighted))
+
+    def check(name, flags, class_weight, sample_weight):
+        model = train(ove_json, (x, y, tmp_path / name), tmp_path, "--objective", "softmax", "--l2", "2", "--no-penalty-on-bias", *flags)
+        weights, bias, _ = load(model)
+        reference = LogisticRegression(C=0.5, tol=1e-9, max_iter=10_000, class_weight=class_weight)
+        reference.fit(x.astype(np.float64), y, sample_weight=sample_weight)
+        np.testing.assert_allclose(softmax(x @ weights + bias, axis=1), reference.predict_proba(x), atol=2e-5)
+
+    check("few.svm", ["--class-weight", "balanced"], "balanced", None)
+    check("weighted.svm", [], None, weight)
+    (tmp_path / "classes.txt").write_text("2\t3\n0 0.5\n")
+    check("few.svm", ["--class-weight", tmp_path / "classes.txt"], {0: 0.5, 1: 1, 2: 3, 3: 1, 4: 1}, None)
+
+
 def one_vs_each(f, y):
     """Value and gradient in the scores, straight from eq. 15 and 16."""
     own = np.arange(len(y)), y

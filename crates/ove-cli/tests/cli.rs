@@ -475,6 +475,49 @@ mod train {
         assert_eq!(heads, [&["model", "train seconds", "bound"], &valid[..]].concat());
     }
 
+    #[test]
+    fn several_labels() {
+        let dir = Dir::new();
+        dir.create("tags.svm", "red,round 1:1\nround 2:1\nred,long 1:1 3:1\nlong 3:1\n");
+        dir.run("train tags.svm -o m --solver batch --l2 0.1").ok();
+        let found = dir.run("evaluate m tags.svm --json").json();
+        assert_eq!((&found["labels"], &found["error"]), (&6.into(), &0.0.into()));
+        assert_eq!((&found["classes"], &found["ndcg_at_3"]), (&3.into(), &1.0.into()));
+        dir.run("train tags.svm -o m --first-label --solver batch").ok();
+        let found = dir.run("evaluate m tags.svm --first-label --json").json();
+        assert_eq!((&found["labels"], &found["classes"]), (&4.into(), &3.into()));
+    }
+
+    /// A weight of 2 is the row twice, and a class weight of 2 all its rows twice.
+    #[test]
+    fn weights() {
+        let dir = Dir::new();
+        dir.create("fruit.svm", FRUIT);
+        let rows: Vec<&str> = FRUIT.lines().collect();
+        let class = rows[0].split(' ').next().unwrap();
+        let weighted = rows[0].replacen(' ', " weight:2 ", 1);
+        dir.create("weighted.svm", &format!("{weighted}\n{}\n", rows[1..].join("\n")));
+        dir.create("twice.svm", &format!("{}\n{FRUIT}", rows[0]));
+        dir.create("weights.txt", &format!("{class}\t2\n"));
+        let own: String = rows.iter().filter(|row| row.starts_with(class)).map(|row| format!("{row}\n")).collect();
+        dir.create("class-twice.svm", &format!("{own}{FRUIT}"));
+        let predicted = |words: &str| {
+            dir.run(&format!("train {words} -o m --solver batch --l2 1 --tolerance 1e-9")).ok();
+            let text = dir.run("predict m fruit.svm --top 3").ok();
+            text.split(['\t', '\n']).filter_map(|word| word.parse().ok()).collect::<Vec<f64>>()
+        };
+        let plain = predicted("fruit.svm");
+        assert_eq!(plain.len(), 18);
+        for (weight, repeated) in
+            [("weighted.svm", "twice.svm"), ("fruit.svm --class-weight weights.txt", "class-twice.svm")]
+        {
+            near(&predicted(weight), &predicted(repeated), 2e-6);
+            assert_ne!(predicted(weight), plain);
+        }
+        // Every class has as many rows, so balance changes nothing.
+        near(&predicted("fruit.svm --class-weight balanced"), &plain, 2e-6);
+    }
+
     /// The file depends on data, settings and seed, and on nothing else. Eight runs, as what is random may agree by chance.
     #[test]
     fn same_seed_same_bytes() {
@@ -498,6 +541,7 @@ mod train {
         dir.create("empty.svm", "");
         dir.create("one.svm", "apple 1:1\n");
         dir.create("bad.svm", "apple 1:1\npear 2:x\n");
+        dir.create("weights.txt", "apple 2\nkiwi 3\n");
         let before = dir.files();
         for (words, message) in [
             ("missing.svm", "error: missing.svm: No such file or directory (os error 2)\n"),
@@ -505,6 +549,11 @@ mod train {
             ("one.svm", "error: 1 class, but there have to be at least two to tell apart\n"),
             ("bad.svm", "error: bad.svm:2:8: "),
             ("fruit.svm --epochs 0", "error: epochs is 0, but it is at least 1\n"),
+            ("fruit.svm --class-weight no.txt", "error: no.txt: No such file or directory (os error 2)\n"),
+            (
+                "fruit.svm --class-weight weights.txt",
+                "error: weights.txt:2:1: class 'kiwi', but no row has this class\n",
+            ),
             ("fruit.svm --l2 NaN", "error: l2 is NaN, but it is a number that is not negative\n"),
             ("fruit.svm --schedule 2", "error: schedule is 2, but the factor an epoch lies above 0 and is at most 1\n"),
             ("fruit.svm --schedule x", "error: invalid value 'x' for '--schedule <linear|F>': schedule is `x`, but"),
@@ -662,7 +711,8 @@ fn help_names_flags_and_defaults() {
         ("train", "--output --valid --objective=one-vs-each --epochs=5 --classes=5 --learning-rate=0.1 --memory=8GB"),
         ("train", "--l2=0 --seed=0 --solver=stochastic --sampler=uniform --batch=256 --step=adagrad --schedule=linear"),
         ("predict", "--top=5 --format --threads=0 --json"),
-        ("evaluate", "--format --labels --threads=0 --json"),
+        ("train", "--class-weight --first-label --format --labels --iterations=2000"),
+        ("evaluate", "--format --labels --first-label --threads=0 --json"),
         ("inspect", "--class --top=10 --json"),
         ("bound", "--scores --class --merge --json"),
         ("estimate", "--method --objective=one-vs-each --merge=10 --tolerance=1e-10 --iterations=2000 --json"),

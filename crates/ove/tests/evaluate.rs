@@ -107,6 +107,67 @@ fn propensities_make_rare_classes_count_more() {
     near(psp(&[1, 1, 1]), 0.0);
 }
 
+/// Labels in ranks 1, 3 and 7. Beside them the best ranking has three labels in front; one more that the model never saw makes it four.
+#[test]
+fn several_labels_a_row() {
+    let row = [7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0];
+    let (model, mut data) = scoring(&[row; 2], [1; 7]);
+    let e = with_labels(&model, &data, &[&[6, 2, 0], &[6, 2, 0]]);
+    near(e.error, 0.0);
+    near(e.precision_at_1, 1.0);
+    near(e.precision_at_3, 2.0 / 3.0);
+    near(e.precision_at_5, 2.0 / 5.0);
+    near(e.ndcg_at_3, 1.5 / (1.5 + 1.0 / 3f64.log2()));
+    near(e.ndcg_at_5, e.ndcg_at_3);
+    assert_eq!((e.rows, e.labels, e.unknown_rows), (2, 6, 0));
+
+    data.classes.push("new".into());
+    data.labels = several(&[&[6, 2, 7, 0], &[7]]);
+    data.use_classes(&model.card.classes);
+    let e = evaluate(&model, data.rows(), &data.labels, 1).unwrap();
+    near(e.error, 0.5);
+    near(e.precision_at_3, 2.0 / 3.0 / 2.0);
+    near(e.ndcg_at_3, 1.5 / (1.5 + 1.0 / 3f64.log2()) / 2.0);
+    near(e.ndcg_at_5, 1.5 / (1.5 + 1.0 / 3f64.log2() + 1.0 / 5f64.log2()) / 2.0);
+    assert_eq!((e.rows, e.labels, e.unknown_rows), (2, 3, 1));
+}
+
+/// The propensities above. Of two labels the frequent one comes first and the other third; the best ranking starts with the other,
+/// and if there is a label without training rows, 1/p = 5.91288, with that.
+#[test]
+fn propensities_of_several_labels() {
+    let (model, mut data) = scoring(&[[1.0, 0.0, 0.5]], [100, 10, 1]);
+    let e = with_labels(&model, &data, &[&[0, 1]]);
+    near(e.psp_at_1, 0.570125281);
+    near(e.psp_at_3, 1.0);
+    near(e.psp_at_5, 1.0);
+    data.classes.push("new".into());
+    data.labels = several(&[&[0, 3, 1]]);
+    data.use_classes(&model.card.classes);
+    let e = evaluate(&model, data.rows(), &data.labels, 1).unwrap();
+    near(e.psp_at_1, 0.250937077);
+    near(e.psp_at_3, 0.408662208);
+}
+
+/// Scores so far apart that their exponentials do not fit 64 bits, and a row that has every class.
+#[test]
+fn far_scores_stay_exact() {
+    let (mut model, data) = scoring(&[[1000.0, 0.0, -1000.0]], [3, 2, 1]);
+    for &objective in Objective::ALL {
+        model.card.options = Options { objective, merge: 1, ..Options::default() };
+        let e = with_labels(&model, &data, &[&[2]]);
+        near(e.nlpd, 2000.0);
+        assert!(e.bound <= -2000.0 && e.bound >= -3000.0, "{objective}: {}", e.bound);
+        // Beside the best class, which is a label too, the other competes with class 2 alone.
+        let e = with_labels(&model, &data, &[&[0, 1]]);
+        near(e.nlpd, 500.0);
+        assert!(e.bound <= 0.0 && e.bound > -1e-6, "{objective}: {}", e.bound);
+        let e = with_labels(&model, &data, &[&[0, 1, 2]]);
+        near(e.nlpd, 1000.0);
+        assert_eq!((e.bound.abs(), e.gap.abs()), (0.0, 0.0));
+    }
+}
+
 /// Two rows at 0.9, both hits, and two at 0.5, one hit: |2 − 1.8|/4 + |1 − 1|/4.
 #[test]
 fn calibration_error_by_bins() {

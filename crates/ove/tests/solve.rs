@@ -234,42 +234,36 @@ fn a_row_weight_repeats_a_row() {
     }
 }
 
-/// A row with two labels is the row once for each label, where each is told from the classes that are neither.
+/// Three classes and one feature, by the condition of the maximum: λw is the gradient of Σ_n Σ_{y ∈ Y} log p(y | y and the classes
+/// outside Y). The last row has every class, and so no part in it.
 #[test]
 fn labels_are_told_from_the_classes_that_the_row_does_not_have() {
-    // With one class left, both labels are told from it alone: logistic regressions that share the weights of class 2.
     let mut data = Dataset::new(1, ["0", "1", "2"].map(String::from).to_vec());
     for (x, labels) in [(1.0, &[0, 1][..]), (-0.5, &[2, 1]), (0.75, &[1]), (2.0, &[0, 1, 2])] {
         data.push_entry(0, x);
         data.end_row(labels);
     }
     let options = Options { objective: Objective::Softmax, solver: Solver::Batch, l2: 1.0, ..Options::default() };
-    let options = Options { tolerance: 1e-12, ..options };
-    let scores_at = |linear: &ove::Linear, n: usize| {
+    let linear = fit(&data, &Options { tolerance: 1e-12, ..options }).linear;
+    let mut gradient = [0.0; 6];
+    for (row, labels) in data.rows().iter(0..data.len()).zip(data.labels.iter()) {
         let mut scores = [0.0; 3];
-        linear.scores(data.rows().row(n), &mut scores);
-        scores.map(f64::from)
-    };
-    let linear = fit(&data, &options).linear;
-    // At the maximum λw equals the gradient: d_k = Σ_n ∂/∂f_k, for the bias without and for the weight with x.
-    let mut pull = [[0.0; 3]; 4];
-    for (n, labels) in data.labels.iter().enumerate() {
-        let scores = scores_at(&linear, n);
-        for &y in labels {
-            let others: Vec<usize> = (0..3).filter(|&m| !labels.contains(&(m as u32))).collect();
-            let sum: f64 = others.iter().map(|&m| (scores[m] - scores[y as usize]).exp()).sum();
-            for &m in &others {
-                let p = (scores[m] - scores[y as usize]).exp() / (1.0 + sum);
-                pull[n][m] -= p;
-                pull[n][y as usize] += p;
+        linear.scores(row, &mut scores);
+        let x = f64::from(row.values[0]);
+        for y in labels.iter().map(|&y| y as usize) {
+            let exp = |m: usize| f64::from(scores[m] - scores[y]).exp();
+            let others = || (0..3).filter(|&m| !labels.contains(&(m as u32)));
+            let sum = 1.0 + others().map(exp).sum::<f64>();
+            for m in others() {
+                let p = exp(m) / sum;
+                for (at, pull) in [(m, -x * p), (y, x * p), (3 + m, -p), (3 + y, p)] {
+                    gradient[at] += pull;
+                }
             }
         }
     }
-    for k in 0..3 {
-        let bias: f64 = (0..4).map(|n| pull[n][k]).sum();
-        let weight: f64 = (0..4).map(|n| pull[n][k] * f64::from(data.rows().row(n).values[0])).sum();
-        assert!((f64::from(linear.bias()[k]) - bias).abs() < 1e-6, "bias {k}: {} {bias}", linear.bias()[k]);
-        assert!((f64::from(linear.weights()[k]) - weight).abs() < 1e-6, "weight {k}");
+    for (&w, gradient) in linear.table().iter().zip(gradient) {
+        assert!((f64::from(w) - gradient).abs() < 1e-6, "{w}, not {gradient}");
     }
 }
 
