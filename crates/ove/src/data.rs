@@ -152,6 +152,15 @@ impl Dataset {
         }
     }
 
+    /// Adds rows without a class, of which each ends where `ends` says among the entries given.
+    pub(crate) fn push_rows(&mut self, ends: &[usize], indices: &[u32], values: &[f32]) {
+        let before = self.indices.len();
+        self.indices.extend_from_slice(indices);
+        self.values.extend_from_slice(values);
+        self.offsets.extend(ends.iter().map(|end| before + end));
+        ends.iter().for_each(|_| self.labels.push(&[]));
+    }
+
     /// How many features a row may have.
     pub fn features(&self) -> usize {
         self.features

@@ -8,6 +8,7 @@
 //!
 //! ```text
 //! file → read → Dataset → Rows → solve → Model → file
+//!      ↘ Texts → text ↗
 //!                          Rows → Model → top classes, probabilities → evaluate
 //! ```
 //!
@@ -44,6 +45,7 @@ pub mod sampler;
 pub mod solve;
 pub mod step;
 pub mod synthetic;
+pub mod text;
 
 pub use data::{Dataset, Row, Rows};
 pub use error::{Error, Place, Result};

@@ -4,7 +4,8 @@
 //! classes wherever and whenever it is visited. The generator is SplitMix64 (Steele, Lea and Flood 2014): eight bytes of
 //! state, nothing to warm up, the same numbers on every platform.
 
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+/// 2⁶⁴ divided by the golden ratio.
+pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A stream of random numbers.
 #[derive(Debug, Clone)]

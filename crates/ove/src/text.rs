@@ -1,0 +1,226 @@
+//! Raw text to sparse rows: words and n-grams, weighed by tf-idf.
+//!
+//! ```
+//! use ove::text::{Text, TextOptions};
+//!
+//! let texts = ["the cat sat", "the dog sat", "a bird"];
+//! let (text, rows) = Text::fit(&TextOptions::default(), &texts, 0)?;
+//! assert_eq!(text.names().iter().collect::<Vec<_>>(), ["sat", "the"]); // in two texts each; others stand in one
+//! assert_eq!(rows.rows().row(0).values, [0.5f32.sqrt(), 0.5f32.sqrt()]);
+//! assert!(text.rows(&["A bird?"], 0)?.rows().row(0).indices.is_empty());
+//! # Ok::<(), ove::Error>(())
+//! ```
+//!
+//! The weight of a term in a text is its count there, or 1 + ln(count), times its inverse document frequency
+//!
+//! ```text
+//! idf = ln((1 + texts) / (1 + texts with the term)) + 1
+//! ```
+//!
+//! and each row is scaled to unit length: the numbers of scikit-learn's `TfidfVectorizer`. Features are numbered by falling
+//! document frequency, equally frequent terms by name: whatever the threads, and so that the weights of frequent words
+//! lie side by side. Instead of a vocabulary, terms may be numbered by their hash ([`TextOptions::hash`]).
+
+mod fit;
+mod hash;
+mod names;
+mod rows;
+mod table;
+mod terms;
+mod words;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::data::Dataset;
+use crate::error::{Error, Result};
+use crate::solve::in_pool;
+pub use names::Names;
+use rows::Piece;
+use table::Table;
+use terms::Terms;
+
+/// How much text a thread takes at a time: enough that few terms are merged twice, little enough that the terms of a
+/// chunk stay in the cache.
+const CHUNK_BYTES: usize = 4 << 20;
+
+/// How texts become rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TextOptions {
+    /// The longest n-gram: 1 for words alone, 2 for pairs of neighbours too.
+    pub ngrams: usize,
+    /// In how many texts a term has to stand; not for hashed features.
+    pub min_df: u32,
+    /// Number terms by their hash, below this, and keep no vocabulary.
+    pub hash: Option<u32>,
+    /// Count a term 1 + ln(count) times.
+    pub sublinear_tf: bool,
+    /// Weigh a term by its inverse document frequency.
+    pub idf: bool,
+}
+
+impl Default for TextOptions {
+    fn default() -> Self {
+        TextOptions { ngrams: 1, min_df: 2, hash: None, sublinear_tf: false, idf: true }
+    }
+}
+
+impl TextOptions {
+    /// Whether every setting lies in its range.
+    pub fn check(&self) -> Result<()> {
+        let hash = self.hash.map(|hash| ("hash", u64::from(hash)));
+        for (name, value) in [("ngrams", self.ngrams as u64), ("min-df", self.min_df.into())].into_iter().chain(hash) {
+            if value == 0 {
+                return Err(Error::Option { name, found: value.to_string(), allowed: "it is at least 1".into() });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What turns texts into rows: settings, vocabulary and weights of terms. Only the settings go to JSON; a model file keeps
+/// the rest as tensors.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Text {
+    options: TextOptions,
+    #[serde(skip)]
+    names: Names,
+    #[serde(skip)]
+    idf: Vec<f32>,
+    /// The feature of each term of the vocabulary.
+    #[serde(skip)]
+    features: Table,
+}
+
+/// The table follows from the names.
+impl PartialEq for Text {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.options, &self.names, &self.idf) == (&other.options, &other.names, &other.idf)
+    }
+}
+
+impl Text {
+    /// Finds the vocabulary of texts, and makes their rows. `threads` is 0 for one a core; it changes no bit.
+    pub fn fit(options: &TextOptions, texts: &[&str], threads: usize) -> Result<(Text, Dataset)> {
+        options.check()?;
+        in_pool(threads, || match options.hash {
+            Some(count) => Text::fit_hashed(options, count, texts),
+            None => Text::fit_vocabulary(options, texts),
+        })
+    }
+
+    fn fit_vocabulary(options: &TextOptions, texts: &[&str]) -> Result<(Text, Dataset)> {
+        let found = fit::fit(options, &chunks(texts));
+        if found.names.is_empty() {
+            let allowed = "no term stands in so many texts".into();
+            return Err(Error::Option { name: "min-df", found: options.min_df.to_string(), allowed });
+        }
+        let idf = idf(options, texts.len(), &found.frequencies);
+        let data = weighed(found.pieces, options, &idf, found.names.len());
+        Ok((Text { options: *options, names: found.names, idf, features: found.features }, data))
+    }
+
+    fn fit_hashed(options: &TextOptions, count: u32, texts: &[&str]) -> Result<(Text, Dataset)> {
+        let text = Text { options: *options, ..Text::default() };
+        let pieces: Vec<Piece> = chunks(texts).par_iter().map(|texts| text.count(texts)).collect();
+        let mut frequencies = vec![0; count as usize];
+        for &feature in pieces.iter().flat_map(|piece| piece.indices()) {
+            frequencies[feature as usize] += 1;
+        }
+        let idf = idf(options, texts.len(), &frequencies);
+        let data = weighed(pieces, options, &idf, count as usize);
+        Ok((Text { idf, ..text }, data))
+    }
+
+    /// From settings, the name of each feature (none if features are hashes), and the weight of each (none without idf).
+    pub fn new(options: TextOptions, names: Names, idf: Vec<f32>) -> Result<Self> {
+        options.check()?;
+        let mut text = Text { options, features: Table::with_capacity(names.len()), names, idf };
+        let weights = if options.idf { text.len() } else { 0 };
+        if text.idf.len() != weights || (options.hash.is_some() && !text.names.is_empty()) {
+            let found = format!("{} weights for {} terms", text.idf.len(), text.names.len());
+            return Err(Error::Mismatch { found, allowed: format!("the text settings want {weights} weights") });
+        }
+        for (name, feature) in text.names.iter().zip(0..) {
+            text.features.get_or_insert(terms::hash_of_name(name), feature);
+        }
+        Ok(text)
+    }
+
+    /// The settings.
+    pub fn options(&self) -> &TextOptions {
+        &self.options
+    }
+
+    /// The term of each feature; none if features are hashes.
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// The inverse document frequency of each feature; none if the settings do without.
+    pub fn idf(&self) -> &[f32] {
+        &self.idf
+    }
+
+    /// How many features.
+    pub fn len(&self) -> usize {
+        self.options.hash.map_or(self.names.len(), |count| count as usize)
+    }
+
+    /// Whether there is no feature.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The rows of texts. Terms outside the vocabulary count as absent.
+    pub fn rows(&self, texts: &[&str], threads: usize) -> Result<Dataset> {
+        in_pool(threads, || {
+            let pieces = chunks(texts).par_iter().map(|texts| self.count(texts)).collect();
+            Ok(weighed(pieces, &self.options, &self.idf, self.len()))
+        })
+    }
+
+    /// How often each text has each feature.
+    fn count(&self, texts: &[&str]) -> Piece {
+        let mut piece = Piece::with_capacity(texts.len());
+        let (mut terms, mut row) = (Terms::default(), Vec::new());
+        for text in texts {
+            terms.read(text, self.options.ngrams);
+            match self.options.hash {
+                Some(count) => row.extend(terms.hashes().iter().map(|&hash| below(hash, count))),
+                None => row.extend(self.features.get_all(terms.hashes()).flatten()),
+            }
+            piece.push(&mut row);
+        }
+        piece
+    }
+}
+
+/// A hash as a number below `count`, by its high bits.
+fn below(hash: u64, count: u32) -> u32 {
+    ((u128::from(hash) * u128::from(count)) >> 64) as u32
+}
+
+/// The texts in order, in chunks of about the same size.
+fn chunks<'a, 't>(texts: &'a [&'t str]) -> Vec<&'a [&'t str]> {
+    let mut bytes = 0;
+    let same = |text: &&str, _: &&str| {
+        bytes += text.len();
+        let more = bytes < CHUNK_BYTES;
+        bytes = if more { bytes } else { 0 };
+        more
+    };
+    texts.chunk_by(same).collect()
+}
+
+/// ln((1 + texts) / (1 + texts with the term)) + 1 for each feature.
+fn idf(options: &TextOptions, texts: usize, frequencies: &[u32]) -> Vec<f32> {
+    let of = |&frequency: &u32| ((1.0 + texts as f64) / (1.0 + f64::from(frequency))).ln() + 1.0;
+    if options.idf { frequencies.iter().map(|frequency| of(frequency) as f32).collect() } else { Vec::new() }
+}
+
+fn weighed(mut pieces: Vec<Piece>, options: &TextOptions, idf: &[f32], features: usize) -> Dataset {
+    pieces.par_iter_mut().for_each(|piece| piece.weigh(options, idf));
+    rows::join(pieces, features)
+}

@@ -1,0 +1,133 @@
+//! Finds the terms of many texts, in how many texts each stands, and the counts of each text.
+//!
+//! Chunks of texts are counted side by side, each with numbers of its own. Their terms are then merged, a share of all
+//! hashes a thread; those in too few texts are dropped, and the others sorted:
+//!
+//! ```text
+//! texts → chunks: terms, numbers of each text → merged terms, document frequencies → features → counts
+//! ```
+
+use std::cmp::Reverse;
+
+use rayon::prelude::*;
+
+use super::TextOptions;
+use super::names::Names;
+use super::rows::Piece;
+use super::table::Table;
+use super::terms::Terms;
+
+/// The merged terms are cut by the high bits of their hashes, so that the table of a share stays in the cache.
+const SHARE_BITS: u32 = 4;
+
+/// What a chunk of texts holds.
+struct Chunk {
+    /// The hash of each term.
+    hashes: Vec<u64>,
+    names: Names,
+    /// In how many texts each term stands.
+    frequencies: Vec<u32>,
+    /// The terms of each text, text after text.
+    numbers: Vec<u32>,
+    /// Where each text ends among them.
+    ends: Vec<usize>,
+}
+
+/// A term of all texts.
+struct Term<'a> {
+    hash: u64,
+    name: &'a str,
+    frequency: u32,
+}
+
+/// The terms that are kept, and the rows with counts.
+pub(super) struct Found {
+    pub names: Names,
+    /// The feature of each hash.
+    pub features: Table,
+    /// In how many texts each feature stands.
+    pub frequencies: Vec<u32>,
+    pub pieces: Vec<Piece>,
+}
+
+pub(super) fn fit(options: &TextOptions, chunks: &[&[&str]]) -> Found {
+    let chunks: Vec<Chunk> = chunks.par_iter().map(|texts| Chunk::count(texts, options.ngrams)).collect();
+    let shares = (0..1u64 << SHARE_BITS).into_par_iter();
+    let mut terms: Vec<Term> = shares.flat_map_iter(|share| merge(&chunks, share, options.min_df)).collect();
+    terms.par_sort_unstable_by_key(|term| (Reverse(term.frequency), term.name));
+    let mut features = Table::with_capacity(terms.len());
+    for (term, feature) in terms.iter().zip(0..) {
+        features.get_or_insert(term.hash, feature);
+    }
+    let pieces = chunks.par_iter().map(|chunk| chunk.rows(&features)).collect();
+    let frequencies = terms.iter().map(|term| term.frequency).collect();
+    Found { names: terms.iter().map(|term| term.name).collect(), features, frequencies, pieces }
+}
+
+impl Chunk {
+    fn count(texts: &[&str], ngrams: usize) -> Chunk {
+        let mut chunk = Chunk {
+            hashes: Vec::new(),
+            names: Names::default(),
+            frequencies: Vec::new(),
+            numbers: Vec::new(),
+            ends: Vec::with_capacity(texts.len()),
+        };
+        let (mut terms, mut table) = (Terms::default(), Table::default());
+        // The text, from 1, in which each term was seen last.
+        let mut last: Vec<u32> = Vec::new();
+        for (text, this) in texts.iter().zip(1..) {
+            terms.read(text, ngrams);
+            table.expect(terms.hashes());
+            for (place, &hash) in terms.hashes().iter().enumerate() {
+                let next = last.len() as u32;
+                let number = table.get_or_insert(hash, next);
+                if number == next {
+                    last.push(0);
+                    chunk.frequencies.push(0);
+                    chunk.hashes.push(hash);
+                    chunk.names.push_with(|name| terms.write_name(place, name));
+                }
+                if last[number as usize] != this {
+                    last[number as usize] = this;
+                    chunk.frequencies[number as usize] += 1;
+                }
+                chunk.numbers.push(number);
+            }
+            chunk.ends.push(chunk.numbers.len());
+        }
+        chunk
+    }
+
+    /// How often each text has each feature.
+    fn rows(&self, features: &Table) -> Piece {
+        let features: Vec<Option<u32>> = features.get_all(&self.hashes).collect();
+        let mut piece = Piece::with_capacity(self.ends.len());
+        let mut row = Vec::new();
+        let mut start = 0;
+        for &end in &self.ends {
+            row.extend(self.numbers[start..end].iter().filter_map(|&number| features[number as usize]));
+            piece.push(&mut row);
+            start = end;
+        }
+        piece
+    }
+}
+
+/// The terms of all chunks whose hashes belong to a share, as far as they stand in enough texts.
+fn merge(chunks: &[Chunk], share: u64, min_df: u32) -> impl Iterator<Item = Term<'_>> {
+    let (mut table, mut terms) = (Table::default(), Vec::<Term>::new());
+    for chunk in chunks {
+        for (number, &hash) in chunk.hashes.iter().enumerate() {
+            if hash >> (64 - SHARE_BITS) != share {
+                continue;
+            }
+            let at = table.get_or_insert(hash, terms.len() as u32) as usize;
+            if at == terms.len() {
+                terms.push(Term { hash, name: chunk.names.get(number).unwrap_or_default(), frequency: 0 });
+            }
+            terms[at].frequency += chunk.frequencies[number];
+        }
+    }
+    terms.into_iter().filter(move |term| term.frequency >= min_df)
+}

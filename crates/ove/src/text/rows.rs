@@ -1,0 +1,72 @@
+//! Sparse rows from the features of texts: counted, weighed and scaled to unit length.
+
+use crate::data::Dataset;
+
+use super::TextOptions;
+
+/// Rows that follow each other.
+pub(super) struct Piece {
+    /// Where each row ends.
+    ends: Vec<usize>,
+    indices: Vec<u32>,
+    values: Vec<f32>,
+}
+
+impl Piece {
+    /// Room for so many rows.
+    pub fn with_capacity(rows: usize) -> Self {
+        Piece { ends: Vec::with_capacity(rows), indices: Vec::new(), values: Vec::new() }
+    }
+
+    /// Adds a row that has each feature as often as it stands in the list, which is left empty.
+    pub fn push(&mut self, features: &mut Vec<u32>) {
+        features.sort_unstable();
+        for same in features.chunk_by(|a, b| a == b) {
+            self.indices.push(same[0]);
+            self.values.push(same.len() as f32);
+        }
+        self.ends.push(self.indices.len());
+        features.clear();
+    }
+
+    /// The features of all rows.
+    pub fn indices(&self) -> &[u32] {
+        &self.indices
+    }
+
+    /// Turns counts into weights; `idf` has one for each feature, or none at all.
+    pub fn weigh(&mut self, options: &TextOptions, idf: &[f32]) {
+        let mut start = 0;
+        for &end in &self.ends {
+            weigh(&self.indices[start..end], &mut self.values[start..end], options, idf);
+            start = end;
+        }
+    }
+}
+
+/// Turns the counts of one row into weights.
+fn weigh(indices: &[u32], values: &mut [f32], options: &TextOptions, idf: &[f32]) {
+    let mut square = 0.0;
+    for (&feature, value) in indices.iter().zip(values.iter_mut()) {
+        if options.sublinear_tf && *value > 1.0 {
+            *value = 1.0 + value.ln();
+        }
+        if let Some(idf) = idf.get(feature as usize) {
+            *value *= idf;
+        }
+        square += f64::from(*value) * f64::from(*value);
+    }
+    let scale = 1.0 / square.sqrt();
+    values.iter_mut().for_each(|value| *value = (f64::from(*value) * scale) as f32);
+}
+
+/// All pieces as one data set.
+pub(super) fn join(pieces: Vec<Piece>, features: usize) -> Dataset {
+    let mut data = Dataset::new(features, Vec::new());
+    let entries = pieces.iter().map(|piece| piece.indices.len()).sum();
+    data.reserve(pieces.iter().map(|piece| piece.ends.len()).sum(), entries);
+    for piece in pieces {
+        data.push_rows(&piece.ends, &piece.indices, &piece.values);
+    }
+    data
+}

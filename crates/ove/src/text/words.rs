@@ -1,0 +1,129 @@
+//! The words of a text, in lower case.
+//!
+//! ```text
+//! The café's Nº 12: naïve_bayes  →  the café nº 12 naïve_bayes
+//! ```
+//!
+//! A word is a maximal run of at least two letters, digits, underscores and marks. This is the default of scikit-learn's
+//! vectorisers (`\w\w+`) but for marks, which Python keeps out of `\w`: here `é` belongs to its word also where it is
+//! written as a letter and a combining accent, and so do the vowel signs of Indic scripts.
+
+use std::ops::Range;
+
+/// Whether an ASCII character belongs to words.
+const IN_WORD: [bool; 128] = {
+    let mut table = [false; 128];
+    let mut byte = 0;
+    while byte < 128 {
+        table[byte] = (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'_';
+        byte += 1;
+    }
+    table
+};
+
+/// Puts `text` in lower case into `lower`. Runs of ASCII, most of most texts, go at once.
+pub(super) fn lower_into(text: &str, lower: &mut String) {
+    lower.clear();
+    if text.contains('Σ') {
+        // The one letter whose lower case depends on its neighbours.
+        lower.push_str(&text.to_lowercase());
+        return;
+    }
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (ascii, others) = rest.split_at(rest.bytes().position(|byte| !byte.is_ascii()).unwrap_or(rest.len()));
+        let start = lower.len();
+        lower.push_str(ascii);
+        lower[start..].make_ascii_lowercase();
+        let mut characters = others.chars();
+        lower.extend(characters.next().into_iter().flat_map(char::to_lowercase));
+        rest = characters.as_str();
+    }
+}
+
+/// Calls `each` for every word of a text in lower case, with the place where it stands.
+#[inline]
+pub(super) fn each_word(lower: &str, mut each: impl FnMut(Range<usize>)) {
+    let mut at = 0;
+    while at < lower.len() {
+        let (end, characters) = word_end(lower, at);
+        if characters >= 2 {
+            each(at..end);
+        }
+        // What ends a word is no part of one.
+        at = if end < lower.len() { end + width(lower, end) } else { end };
+    }
+}
+
+/// Where the word that starts at `at` ends, and how many characters it has: 0 if there is none.
+#[inline]
+fn word_end(lower: &str, at: usize) -> (usize, usize) {
+    let bytes = lower.as_bytes();
+    let (mut end, mut characters) = (at, 0);
+    while let Some(&byte) = bytes.get(end) {
+        let width = if byte < 128 {
+            if !IN_WORD[byte as usize] {
+                break;
+            }
+            1
+        } else {
+            match lower[end..].chars().next().filter(|&c| c.is_alphanumeric() || is_mark(c)) {
+                Some(c) => c.len_utf8(),
+                None => break,
+            }
+        };
+        end += width;
+        characters += 1;
+    }
+    (end, characters)
+}
+
+fn width(text: &str, at: usize) -> usize {
+    text[at..].chars().next().map_or(0, char::len_utf8)
+}
+
+/// Marks that Unicode does not call alphabetic, as it does most vowel signs: combining accents, and the signs that join
+/// or change consonants in the scripts of South and South East Asia.
+fn is_mark(c: char) -> bool {
+    matches!(c,
+        '\u{300}'..='\u{36f}' | '\u{483}'..='\u{487}' | '\u{591}'..='\u{5bd}' | '\u{610}'..='\u{61a}'
+        | '\u{64b}'..='\u{65f}' | '\u{93c}' | '\u{94d}' | '\u{9bc}' | '\u{9cd}' | '\u{a3c}' | '\u{a4d}' | '\u{abc}'
+        | '\u{acd}' | '\u{b3c}' | '\u{b4d}' | '\u{bcd}' | '\u{c4d}' | '\u{cbc}' | '\u{ccd}' | '\u{d4d}' | '\u{dca}'
+        | '\u{e38}'..='\u{e3a}' | '\u{e47}'..='\u{e4e}' | '\u{eba}' | '\u{ec8}'..='\u{ecd}' | '\u{f84}'
+        | '\u{1037}'..='\u{103a}' | '\u{17c9}'..='\u{17d3}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}'
+        | '\u{20d0}'..='\u{20f0}' | '\u{3099}' | '\u{309a}' | '\u{fe20}'..='\u{fe2f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        let mut lower = String::new();
+        lower_into(text, &mut lower);
+        let mut words = Vec::new();
+        each_word(&lower, |range| words.push(lower[range].to_owned()));
+        words
+    }
+
+    #[test]
+    fn runs_of_two_or_more() {
+        assert_eq!(words("The café's Nº 12: naïve_bayes, x y zz"), ["the", "café", "nº", "12", "naïve_bayes", "zz"]);
+        assert_eq!(words("éa é a\tfin"), ["éa", "fin"]);
+        assert!(words("").is_empty() && words("— … a").is_empty());
+    }
+
+    #[test]
+    fn lower_case_of_any_script() {
+        assert_eq!(words("STRASSE Straße ΟΔΟΣ Москва ДЭ"), ["strasse", "straße", "οδος", "москва", "дэ"]);
+        assert_eq!(words("ΣΟΦΙΑ ǅabc"), ["σοφια", "ǆabc"]);
+    }
+
+    #[test]
+    fn marks_belong_to_words() {
+        assert_eq!(
+            words("cafe\u{301}s I\u{307}stanbul İzmir हिन्दी"),
+            ["cafe\u{301}s", "i\u{307}stanbul", "i\u{307}zmir", "हिन्दी"]
+        );
+    }
+}
