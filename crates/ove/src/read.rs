@@ -1,6 +1,6 @@
-//! Reads data files into a [`Dataset`].
+//! Reads data files: rows of numbers into a [`Dataset`], raw text into [`Texts`], which [`text`](crate::text) turns into one.
 //!
-//! Five formats are known; each has its own file, which tells its form. The format is found by the name of the file,
+//! Eight formats are known; each has its own file, which tells its form. The format is found by the name of the file,
 //! else by its first bytes. Any of them may be compressed with gzip, whatever its name. `-` is standard input.
 //!
 //! ```no_run
@@ -14,6 +14,7 @@ pub mod class_weights;
 mod classes;
 pub mod counts;
 mod detect;
+mod fasttext;
 mod idx;
 mod libsvm;
 mod lines;
@@ -21,7 +22,9 @@ mod number;
 mod pair;
 mod row;
 mod source;
+mod texts;
 mod triples;
+mod tsv;
 mod weight;
 mod xmc;
 
@@ -31,6 +34,7 @@ use crate::data::Dataset;
 use crate::error::{Error, Place, Result};
 use crate::names::names;
 use source::Source;
+pub use texts::Texts;
 
 /// The form of a data file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,11 +49,34 @@ pub enum Format {
     Arff,
     /// `document word count`, with labels and vocabulary in files beside it, as 20 Newsgroups comes.
     Triples,
+    /// `text<TAB>label label …`, with a weight in a third column or without.
+    Tsv,
+    /// `label label …<TAB>text`, the same.
+    TsvLabelFirst,
+    /// `__label__a __label__b text`, as fastText has it.
+    Fasttext,
 }
 
 names!(Format, "format", {
     Libsvm => "libsvm", Xmc => "xmc", Idx => "idx", Arff => "arff", Triples => "triples",
+    Tsv => "tsv", TsvLabelFirst => "tsv-label-first", Fasttext => "fasttext",
 });
+
+impl Format {
+    /// Whether it is raw text, not rows of numbers.
+    pub fn is_text(self) -> bool {
+        matches!(self, Format::Tsv | Format::TsvLabelFirst | Format::Fasttext)
+    }
+}
+
+/// What a data file holds.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// Rows of numbers.
+    Rows(Dataset),
+    /// Raw text.
+    Texts(Texts),
+}
 
 /// How to read a file.
 #[derive(Debug, Clone, Copy)]
@@ -70,39 +97,63 @@ impl Default for ReadOptions {
     }
 }
 
-/// Reads a data file, and the files beside it that belong to it. The path `-` is standard input.
+/// Reads a file with rows of numbers, and the files beside it that belong to it. The path `-` is standard input.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Dataset> {
-    let source = Source::open(path)?;
+    match read_any(path, options)? {
+        Input::Rows(data) => Ok(data),
+        Input::Texts(_) => Err(wrong_file(path, "raw text", "rows of numbers are wanted")),
+    }
+}
+
+/// Reads a data file of any kind.
+pub fn read_any(path: &Path, options: &ReadOptions) -> Result<Input> {
+    read_source(Source::open(path)?, options, detect::format)
+}
+
+/// Reads a file of raw text: a plain one, with a text a line, is one too where no labels are required.
+pub fn read_texts(path: &Path, options: &ReadOptions) -> Result<Texts> {
+    match read_source(Source::open(path)?, options, detect::text_format)? {
+        Input::Texts(texts) => Ok(texts),
+        Input::Rows(_) => Err(wrong_file(path, "rows of numbers", "texts are wanted")),
+    }
+}
+
+fn read_source(source: Source, options: &ReadOptions, detect: fn(&Source) -> Result<Format>) -> Result<Input> {
     let path = source.path().to_owned();
     if source.head().is_empty() {
         return Err(no_rows(&path));
     }
     let format = match options.format {
         Some(format) => format,
-        None => detect::format(&source)?,
+        None => detect(&source)?,
     };
     if source.is_stdin() && matches!(format, Format::Idx | Format::Triples) {
         return Err(Error::Option {
             name: "format",
             found: format.to_string(),
-            allowed: "standard input is libsvm, xmc or arff".into(),
+            allowed: "standard input has no files beside it".into(),
         });
     }
-    let mut data = match format {
-        Format::Libsvm => libsvm::read(source, options.labels_required),
-        Format::Xmc => xmc::read(source, options.labels_required),
-        Format::Idx => idx::read(source, options.labels_required),
-        Format::Arff => arff::read(source, options),
-        Format::Triples => triples::read(source, options.labels_required),
-    }?;
-    if data.is_empty() {
-        return Err(no_rows(&path));
+    let input = match format {
+        Format::Libsvm => Input::Rows(libsvm::read(source, options.labels_required)?),
+        Format::Xmc => Input::Rows(xmc::read(source, options.labels_required)?),
+        Format::Idx => Input::Rows(idx::read(source, options.labels_required)?),
+        Format::Arff => Input::Rows(arff::read(source, options)?),
+        Format::Triples => Input::Rows(triples::read(source, options.labels_required)?),
+        Format::Tsv => Input::Texts(texts::read(source, options, tsv::text_first)?),
+        Format::TsvLabelFirst => Input::Texts(texts::read(source, options, tsv::label_first)?),
+        Format::Fasttext => Input::Texts(texts::read(source, options, fasttext::line)?),
+    };
+    match input {
+        Input::Rows(data) if data.is_empty() => Err(no_rows(&path)),
+        Input::Texts(texts) if texts.is_empty() => Err(no_rows(&path)),
+        Input::Rows(mut data) if options.first_label => {
+            data.labels.keep_first();
+            data.drop_unused_classes();
+            Ok(Input::Rows(data))
+        }
+        input => Ok(input),
     }
-    if options.first_label {
-        data.labels.keep_first();
-        data.drop_unused_classes();
-    }
-    Ok(data)
 }
 
 fn no_rows(path: &Path) -> Error {

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use flate2::{Compression, write::GzEncoder};
-use ove::read::{Format, ReadOptions, read};
+use ove::read::{Format, Input, ReadOptions, Texts, read, read_any, read_texts};
 use ove::{Dataset, Error};
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -422,6 +422,112 @@ fn triples_errors() {
     assert_eq!(gap, "t.data:2:1: document 4000000000, but at most 1000000 without words follow 1");
 }
 
+fn texts(name: &str, content: &[u8], options: &ReadOptions) -> Texts {
+    read_texts(&Files::new(&[(name, content)]).1, options).unwrap()
+}
+
+/// Each text as `text|label label|weight`.
+fn show_texts(texts: &Texts) -> Vec<String> {
+    let labels = |n: usize| texts.labels[n].iter().map(|&k| texts.classes[k as usize].as_str()).collect::<Vec<_>>();
+    let weight = |n: usize| texts.row_weights.get(n).map_or(String::new(), |weight| format!("|{weight}"));
+    let line = |(n, text)| format!("{text}|{}{}", labels(n).join(" "), weight(n));
+    texts.texts().into_iter().enumerate().map(line).collect()
+}
+
+fn as_format(format: Format, labels_required: bool) -> ReadOptions {
+    ReadOptions { format: Some(format), labels_required, ..ReadOptions::default() }
+}
+
+#[test]
+fn tsv() {
+    let text =
+        "\u{feff}Timber in the city\twood  house\r\n\r\n \n\ttree\nÉté 12:30\thouse wood house\t2.5\r\nlast\ttree";
+    let expected = ["Timber in the city|wood house|1", "|tree|1", "Été 12:30|house wood|2.5", "last|tree|1"];
+    for (name, content) in
+        [("a.tsv", text.as_bytes().to_vec()), ("a.tsv.gz", gzip(text.as_bytes())), ("a", text.into())]
+    {
+        let texts = texts(name, &content, &ReadOptions::default());
+        assert_eq!(show_texts(&texts), expected);
+        assert_eq!(texts.classes, ["house", "tree", "wood"]);
+    }
+    let first = ReadOptions { first_label: true, ..ReadOptions::default() };
+    let first = texts("a.tsv", text.as_bytes(), &first);
+    assert_eq!((first.labels.all(), first.classes.join(" ")), (&[2, 1, 0, 1][..], "house tree wood".into()));
+    let numbers = texts("a.tsv", b"a\t10 9\nb\t-1", &ReadOptions::default());
+    assert_eq!(numbers.classes, ["-1", "9", "10"]);
+}
+
+#[test]
+fn tsv_label_first() {
+    let options = as_format(Format::TsvLabelFirst, true);
+    let found = texts("a.tsv", b"wood house\tTimber in the city\t0.5\ntree\t\n", &options);
+    assert_eq!(show_texts(&found), ["Timber in the city|wood house|0.5", "|tree|1"]);
+    let options = as_format(Format::TsvLabelFirst, false);
+    let found = texts("a.tsv", b"wood\tTimber\tx\ty\nplain text\n\n", &options);
+    assert_eq!(show_texts(&found), ["Timber|", "plain text|", "|"]);
+}
+
+/// A line is a text, blank ones too, so that predictions stay in step; what follows a tab is not looked at.
+#[test]
+fn texts_without_labels() {
+    let found = texts("a.txt", "\u{feff}one text\r\n\ntwo\tx\ty\tz\nlast".as_bytes(), &unlabelled());
+    assert_eq!(show_texts(&found), ["one text|", "|", "two|", "last|"]);
+}
+
+#[test]
+fn fasttext() {
+    let text = "__label__wood __label__house Timber __label__x city \n\n  __label__tree\n__label__wood\ta b\n";
+    let found = texts("a.txt", text.as_bytes(), &ReadOptions::default());
+    assert_eq!(show_texts(&found), ["Timber __label__x city |wood house", "|tree", "a b|wood"]);
+    let found = texts("a.txt", text.as_bytes(), &unlabelled());
+    assert_eq!(show_texts(&found), ["Timber __label__x city |", "|", "|", "a b|"]);
+}
+
+#[test]
+fn text_errors() {
+    let long = format!("{}b\n", "text\tlabel\n".repeat(400_000));
+    for (name, content, format, expected) in [
+        ("a.tsv", "a\tb\nc\n".as_bytes(), None, ":2:2: no tab, but a line is 'text<TAB>label label …'"),
+        ("a.tsv", long.as_bytes(), None, ":400001:2: no tab, but a line is 'text<TAB>label label …'"),
+        ("a.tsv", b"a\tb\nc\t \n", None, ":2:1: no label, but every row needs one"),
+        ("a.tsv", b"a\tb\tx\n", None, ":1:5: weight 'x', but weights are finite and not negative"),
+        ("a.tsv", b"a\tb\t1\t\n", None, ":1:7: a fourth column, but a line has a text, labels and a weight"),
+        ("a.tsv", b"\n \n", None, ": no rows, but there must be at least one"),
+        ("a.tsv", b"", None, ": no rows, but there must be at least one"),
+        ("a.tsv", b"a\tb\n\xc3\xa9\xff\tb\n", None, ":2:3: byte 0xff, but text is UTF-8"),
+        ("a.tsv", b"\xef\xbb\xbfab\xff", None, ":1:3: byte 0xff, but text is UTF-8"),
+        ("a", b"tree", Some(Format::TsvLabelFirst), ":1:5: no tab, but a line is 'label label …<TAB>text'"),
+        ("a", b"__label__a x\ny\n", None, ":2:1: no label, but every row needs one"),
+        ("a", b"__label__a __label__ x\n", None, ":1:12: an empty label, but labels have a name"),
+        (
+            "a.svm",
+            b"1 1:1\n",
+            None,
+            ": rows of numbers (libsvm), but texts are wanted; the format tsv reads any lines as texts",
+        ),
+        ("a", b"1 1:1\n", Some(Format::Libsvm), ": rows of numbers, but texts are wanted"),
+    ] {
+        let files = Files::new(&[(name, content)]);
+        let error = read_texts(&files.1, &ReadOptions { format, ..ReadOptions::default() }).unwrap_err().to_string();
+        assert_eq!(error.replace(&format!("{}/", files.0.path().display()), ""), format!("{name}{expected}"));
+    }
+    assert_eq!(error(&[("a.tsv", b"a\tb\n")]), "a.tsv: raw text, but rows of numbers are wanted");
+}
+
+/// Several pieces, each with numbers of its own for its labels.
+#[test]
+fn long_files_are_read_as_short_ones() {
+    let line = |n: usize| format!("text {n}\tk{} k{}{}\n", n % 7, n % 1000, if n == 150_000 { "\t2" } else { "" });
+    let text: String = (0..200_000).map(line).collect();
+    let found = texts("a.tsv", text.as_bytes(), &ReadOptions::default());
+    assert_eq!((found.len(), found.classes.len(), found.row_weights.len()), (200_000, 1000, 200_000));
+    for (n, shown) in show_texts(&found).into_iter().enumerate() {
+        let (seven, thousand) = (n % 7, n % 1000);
+        let labels = if seven == thousand { format!("k{seven}") } else { format!("k{seven} k{thousand}") };
+        assert_eq!(shown, format!("text {n}|{labels}|{}", if n == 150_000 { 2 } else { 1 }));
+    }
+}
+
 #[test]
 fn gzip_is_recognised_by_its_bytes() {
     let two = [gzip(b"a 1:1\n"), gzip(b"b 2:1\n")].concat();
@@ -464,8 +570,9 @@ fn formats_are_told_apart() {
     ] {
         assert_eq!(data(&[(name, text.as_bytes())]).len(), 1, "{text}");
     }
-    let unknown = "a.csv: a format that cannot be told, but the known ones are libsvm, xmc, idx, arff, triples";
-    for text in ["1,2,3\n", "a text\twith words: two\n", "5\n"] {
+    let known = "libsvm, xmc, idx, arff, triples, tsv, tsv-label-first, fasttext";
+    let unknown = format!("a.csv: a format that cannot be told, but the known ones are {known}");
+    for text in ["1,2,3\n", "a text with words: two\n", "5\n"] {
         assert_eq!(error(&[("a.csv", text.as_bytes())]), unknown);
     }
     // What is looked at ends within a word of the first line.
@@ -479,7 +586,10 @@ fn options() {
         assert_eq!(format.name().parse::<Format>().unwrap(), *format);
     }
     let error = "csv".parse::<Format>().unwrap_err().to_string();
-    assert_eq!(error, "format is `csv`, but it is one of libsvm, xmc, idx, arff, triples");
+    assert_eq!(
+        error,
+        "format is `csv`, but it is one of libsvm, xmc, idx, arff, triples, tsv, tsv-label-first, fasttext"
+    );
     let options = ReadOptions { labels: Some(9), ..ReadOptions::default() };
     let error = Files::new(&[("a.arff", FRUIT.as_bytes())]).error(&options);
     assert_eq!(error, "labels is 9, but a.arff has 3 attributes");
@@ -514,7 +624,14 @@ proptest! {
             let files = Files::new(&[("images", &[start, end].concat()), ("labels", end), ("images.label", end)]);
             for &format in Format::ALL {
                 let options = ReadOptions { format: Some(format), ..unlabelled() };
-                let Ok(data) = files.read(&options) else { continue };
+                let data = match read_any(&files.1, &options) {
+                    Ok(Input::Rows(data)) => data,
+                    Ok(Input::Texts(texts)) => {
+                        prop_assert!(texts.len() == texts.labels.len() && texts.texts().len() == texts.len());
+                        continue;
+                    }
+                    Err(_) => continue,
+                };
                 let rows = data.rows();
                 prop_assert!(data.labels.all().iter().all(|&l| (l as usize) < data.classes.len()));
                 prop_assert!(data.labels.len() == rows.len());

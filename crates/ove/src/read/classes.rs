@@ -30,6 +30,13 @@ impl Names {
 
     /// Sorts the names and gives them to `data`, whose labels are numbers from here.
     pub fn finish(self, data: &mut Dataset) {
+        let (names, new) = self.sorted();
+        data.labels.renumber(|label| Some(new[label as usize]));
+        data.classes = names;
+    }
+
+    /// The names in order, and the place there of each number from here.
+    pub fn sorted(self) -> (Vec<String>, Vec<u32>) {
         let mut names: Vec<(String, u32)> = self.numbers.into_iter().collect();
         if names.iter().all(|(name, _)| value(name).is_some()) {
             names.sort_by(|(a, _), (b, _)| by_value(a, b));
@@ -40,8 +47,7 @@ impl Names {
         for ((_, old), number) in names.iter().zip(0..) {
             new[*old as usize] = number;
         }
-        data.labels.renumber(|label| Some(new[label as usize]));
-        data.classes = names.into_iter().map(|(name, _)| name).collect();
+        (names.into_iter().map(|(name, _)| name).collect(), new)
     }
 }
 

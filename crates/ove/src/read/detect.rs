@@ -1,16 +1,18 @@
 //! Finds the format of a file: by its name, else by its first bytes.
 //!
 //! ```text
-//! *.arff, *idx3-ubyte, *.svm, *.libsvm, *.svmlight, *.data with *.label beside it
+//! *.arff, *idx3-ubyte, *.svm, *.libsvm, *.svmlight, *.tsv, *.data with *.label beside it
 //! 00 00 08 …          idx
 //! @relation or %      arff
 //! 3 5 2, then 1 4 1   triples
 //! 3 5 2, then others  xmc
 //! 1 2:0.5 …           libsvm
+//! __label__…          fasttext
+//! a tab               tsv
 //! ```
 
 use super::source::{HEAD, Source};
-use super::{Format, wrong_file};
+use super::{Format, fasttext, wrong_file};
 use crate::error::Result;
 
 /// The format of a file that is open and untouched.
@@ -22,6 +24,18 @@ pub(super) fn format(source: &Source) -> Result<Format> {
     })
 }
 
+/// The format of a file that has to be text. Standard input is never taken for numbers: texts such as `12 30` are texts.
+pub(super) fn text_format(source: &Source) -> Result<Format> {
+    let found = by_name(source).or_else(|| by_content(source.head()));
+    match found.filter(|format| format.is_text() || !source.is_stdin()) {
+        Some(format) if !format.is_text() => {
+            let allowed = "texts are wanted; the format tsv reads any lines as texts";
+            Err(wrong_file(source.path(), format!("rows of numbers ({format})"), allowed))
+        }
+        found => Ok(found.unwrap_or(Format::Tsv)),
+    }
+}
+
 fn by_name(source: &Source) -> Option<Format> {
     let name = source.name();
     let ends = |ends: &[&str]| ends.iter().any(|end| name.to_ascii_lowercase().ends_with(end));
@@ -31,6 +45,8 @@ fn by_name(source: &Source) -> Option<Format> {
         Some(Format::Idx)
     } else if ends(&[".svm", ".libsvm", ".svmlight"]) {
         Some(Format::Libsvm)
+    } else if ends(&[".tsv"]) {
+        Some(Format::Tsv)
     } else if name.strip_suffix(".data").is_some_and(|stem| source.beside(&format!("{stem}.label")).is_some()) {
         Some(Format::Triples)
     } else {
@@ -49,10 +65,14 @@ fn by_content(head: &[u8]) -> Option<Format> {
     let Some(first) = lines.next() else { return Some(Format::Libsvm) };
     if first.trim_start().starts_with(['@', '%']) {
         Some(Format::Arff)
+    } else if first.trim_start().starts_with(fasttext::LABEL) {
+        Some(Format::Fasttext)
     } else if is_triple(first) {
         Some(if lines.next().is_some_and(is_triple) { Format::Triples } else { Format::Xmc })
     } else if text.contains(':') && is_libsvm(first) {
         Some(Format::Libsvm)
+    } else if first.contains('\t') {
+        Some(Format::Tsv)
     } else {
         None
     }

@@ -50,7 +50,7 @@ impl Lines {
             return Ok(None);
         }
         self.number += 1;
-        let bytes = strip(&self.buffer, self.number == 1);
+        let bytes = strip_bytes(&self.buffer, self.number == 1);
         let path = self.source.path();
         match std::str::from_utf8(bytes) {
             Ok(text) => Ok(Some(Line { text, number: self.number, path })),
@@ -73,13 +73,25 @@ impl Lines {
     }
 }
 
-fn strip(line: &[u8], first: bool) -> &[u8] {
+/// A line without its end and, if it is the first of a file, a byte order mark.
+pub(super) fn strip(line: &str, first: bool) -> &str {
+    let line = line.strip_suffix('\n').unwrap_or(line);
+    let line = line.strip_suffix('\r').unwrap_or(line);
+    if first { line.strip_prefix('\u{feff}').unwrap_or(line) } else { line }
+}
+
+/// The same before it is known to be text.
+fn strip_bytes(line: &[u8], first: bool) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if first { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) } else { line }
 }
 
 impl<'a> Line<'a> {
+    pub fn new(text: &'a str, number: usize, path: &'a Path) -> Self {
+        Line { text, number, path }
+    }
+
     /// An error about what stands at an offset.
     #[cold]
     pub fn wrong(&self, at: usize, found: impl Into<String>, allowed: impl Into<String>) -> Error {

@@ -1,0 +1,223 @@
+//! Texts with their labels, a line each, read on all cores.
+//!
+//! The whole file is held in memory and the texts stay where they stand in it. Pieces of it that end with a line are
+//! read side by side, each with numbers of its own for its labels; the numbers of all come last, by name. What a line
+//! means, the file of its format says. Of a compressed file, unpacking takes longer than all the rest.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::ops::Range;
+use std::path::Path;
+
+use rayon::prelude::*;
+
+use super::classes::Names;
+use super::lines::{Line, strip};
+use super::source::Source;
+use super::{ReadOptions, wrong_place};
+use crate::data::Dataset;
+use crate::error::{Error, Result};
+use crate::labels::Labels;
+use crate::text::{Text, TextOptions};
+
+/// How much a thread reads at a time.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Texts with their classes, as read from a file.
+#[derive(Debug, Clone, Default)]
+pub struct Texts {
+    content: String,
+    /// Where each text stands in it.
+    places: Vec<Range<usize>>,
+    /// The classes of each text, as indices into `classes`.
+    pub labels: Labels,
+    /// How often each text counts in training; empty: every text once.
+    pub row_weights: Vec<f64>,
+    /// The name of each class.
+    pub classes: Vec<String>,
+}
+
+impl Texts {
+    /// How many texts.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether there is no text.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The texts.
+    pub fn texts(&self) -> Vec<&str> {
+        self.places.iter().map(|place| &self.content[place.clone()]).collect()
+    }
+
+    /// Finds their vocabulary and makes their rows.
+    pub fn fit(self, options: &TextOptions, threads: usize) -> Result<(Text, Dataset)> {
+        let (text, data) = Text::fit(options, &self.texts(), threads)?;
+        Ok((text, self.with_rows(data)))
+    }
+
+    /// Their rows in the vocabulary of others.
+    pub fn rows(self, text: &Text, threads: usize) -> Result<Dataset> {
+        let data = text.rows(&self.texts(), threads)?;
+        Ok(self.with_rows(data))
+    }
+
+    fn with_rows(self, mut data: Dataset) -> Dataset {
+        (data.labels, data.row_weights, data.classes) = (self.labels, self.row_weights, self.classes);
+        data
+    }
+}
+
+/// What a line says is told to the piece it stands in.
+pub(super) type ReadLine = for<'a> fn(&Line<'a>, &mut Piece<'a>) -> Result<()>;
+
+pub(super) fn read(mut source: Source, options: &ReadOptions, line: ReadLine) -> Result<Texts> {
+    let mut content = Vec::new();
+    source.input().read_to_end(&mut content).map_err(|e| source.failure(e))?;
+    let content = String::from_utf8(content).map_err(|e| not_utf8(source.path(), &e))?;
+    let lines = pieces(source.path(), &content);
+    let pieces: Vec<Result<Piece>> = lines.into_par_iter().map(|lines| Piece::read(lines, options, line)).collect();
+    // The first error of the file, not that of the first thread to meet one.
+    let mut texts = join(pieces.into_iter().collect::<Result<_>>()?);
+    texts.content = content;
+    Ok(texts)
+}
+
+fn not_utf8(path: &Path, error: &std::string::FromUtf8Error) -> Error {
+    let (before, after) = error.as_bytes().split_at(error.utf8_error().valid_up_to());
+    let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let number = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
+    let column = before.len() + 1 - start - skipped(before, start);
+    wrong_place(path, number, column, format!("byte {:#04x}", after[0]), "text is UTF-8")
+}
+
+/// How many bytes of a line that starts at `start` are a byte order mark.
+fn skipped(content: &[u8], start: usize) -> usize {
+    if start == 0 && content.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 }
+}
+
+/// A part of a file that ends with a line.
+struct Lines<'a> {
+    path: &'a Path,
+    text: &'a str,
+    /// Where it starts in the file.
+    start: usize,
+    /// How many lines stand before it.
+    number: usize,
+}
+
+fn pieces<'a>(path: &'a Path, content: &'a str) -> Vec<Lines<'a>> {
+    let (mut pieces, mut start, mut number) = (Vec::new(), 0, 0);
+    while start < content.len() {
+        let bytes = &content.as_bytes()[start..];
+        let ahead = PIECE_BYTES.min(bytes.len());
+        let end = bytes[ahead..].iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |at| ahead + at + 1);
+        pieces.push(Lines { path, text: &content[start..start + end], start, number });
+        number += bytes[..end].iter().filter(|&&byte| byte == b'\n').count();
+        start += end;
+    }
+    pieces
+}
+
+/// What the lines of a piece say.
+pub(super) struct Piece<'a> {
+    /// Whether a line without a label is an error; if not, labels are not looked at.
+    pub labels_required: bool,
+    first_label: bool,
+    numbers: HashMap<&'a str, u32>,
+    names: Vec<&'a str>,
+    labels: Labels,
+    /// The labels of the line that is being read.
+    row: Vec<u32>,
+    row_weights: Vec<f64>,
+    places: Vec<Range<usize>>,
+    /// Where the line that is being read starts in the file.
+    start: usize,
+}
+
+impl<'a> Piece<'a> {
+    fn read(lines: Lines<'a>, options: &ReadOptions, read_line: ReadLine) -> Result<Self> {
+        let mut piece = Piece {
+            labels_required: options.labels_required,
+            first_label: options.first_label,
+            numbers: HashMap::new(),
+            names: Vec::new(),
+            labels: Labels::default(),
+            row: Vec::new(),
+            row_weights: Vec::new(),
+            places: Vec::new(),
+            start: lines.start,
+        };
+        for (text, number) in lines.text.split_inclusive('\n').zip(lines.number + 1..) {
+            let (first, end) = (number == 1, piece.start + text.len());
+            let text = strip(text, first);
+            piece.start += if first { skipped(lines.text.as_bytes(), 0) } else { 0 };
+            let line = Line::new(text, number, lines.path);
+            // Lines of a file to predict stay in step with the lines that are printed, so none of them is skipped.
+            if !(options.labels_required && text.trim_ascii().is_empty()) {
+                read_line(&line, &mut piece)?;
+            }
+            piece.start = end;
+        }
+        Ok(piece)
+    }
+
+    /// Adds a label to the line that is being read.
+    pub fn label(&mut self, name: &'a str) {
+        if self.first_label && !self.row.is_empty() {
+            return;
+        }
+        let next = self.names.len() as u32;
+        let number = *self.numbers.entry(name).or_insert(next);
+        if number == next {
+            self.names.push(name);
+        }
+        self.row.push(number);
+    }
+
+    /// Says how often the line that is being read counts.
+    pub fn weight(&mut self, weight: f64) {
+        self.row_weights.resize(self.places.len(), 1.0);
+        self.row_weights.push(weight);
+    }
+
+    /// Ends the line, whose text stands in this part of it.
+    pub fn end_line(&mut self, line: &Line, text: Range<usize>) -> Result<()> {
+        if self.row.is_empty() && self.labels_required {
+            return Err(line.no_label());
+        }
+        self.labels.push(&self.row);
+        self.row.clear();
+        self.places.push(self.start + text.start..self.start + text.end);
+        Ok(())
+    }
+}
+
+/// All pieces, with the classes numbered by name.
+fn join(pieces: Vec<Piece>) -> Texts {
+    let (mut texts, mut names) = (Texts::default(), Names::default());
+    for piece in pieces {
+        let numbers: Vec<u32> = piece.names.iter().map(|name| names.number(name)).collect();
+        let mut row = Vec::new();
+        for labels in piece.labels.iter() {
+            row.clear();
+            row.extend(labels.iter().map(|&label| numbers[label as usize]));
+            texts.labels.push(&row);
+        }
+        if !piece.row_weights.is_empty() {
+            texts.row_weights.resize(texts.places.len(), 1.0);
+            texts.row_weights.extend(piece.row_weights);
+        }
+        texts.places.extend(piece.places);
+        if !texts.row_weights.is_empty() {
+            texts.row_weights.resize(texts.places.len(), 1.0);
+        }
+    }
+    let (classes, numbers) = names.sorted();
+    texts.labels.renumber(|label| Some(numbers[label as usize]));
+    texts.classes = classes;
+    texts
+}

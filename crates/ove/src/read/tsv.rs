@@ -1,0 +1,74 @@
+//! Texts in columns with tabs between them: the text, its labels with spaces between them, and how often the line counts.
+//!
+//! ```text
+//! Timber in the city<TAB>wood building<TAB>2.5
+//! Lewis and Clark<TAB>travel
+//! ```
+//!
+//! The weight may be absent. `tsv-label-first` is the same with the first two columns in the other order; which of the two
+//! a file has is never guessed, as a guess that is wrong would train a model all the same. Where labels are not needed, a
+//! line without a tab is a text, and no column but that of the text is looked at.
+
+use std::ops::Range;
+
+use super::lines::Line;
+use super::number;
+use super::texts::Piece;
+use crate::error::Result;
+
+/// A column and where it starts in its line.
+type Column<'a> = (usize, &'a str);
+
+pub(super) fn text_first<'a>(line: &Line<'a>, piece: &mut Piece<'a>) -> Result<()> {
+    let mut columns = columns(line.text);
+    let text = columns.next().unwrap_or_default();
+    if !piece.labels_required {
+        return piece.end_line(line, range(text));
+    }
+    let form = "a line is 'text<TAB>label label …'";
+    let labels = columns.next().ok_or_else(|| line.wrong(line.text.len(), "no tab", form))?;
+    finish(line, text, labels, columns, piece)
+}
+
+pub(super) fn label_first<'a>(line: &Line<'a>, piece: &mut Piece<'a>) -> Result<()> {
+    let mut columns = columns(line.text);
+    let labels = columns.next().unwrap_or_default();
+    let text = columns.next();
+    if !piece.labels_required {
+        return piece.end_line(line, range(text.unwrap_or(labels)));
+    }
+    let form = "a line is 'label label …<TAB>text'";
+    let text = text.ok_or_else(|| line.wrong(line.text.len(), "no tab", form))?;
+    finish(line, text, labels, columns, piece)
+}
+
+fn finish<'a>(
+    line: &Line<'a>,
+    text: Column<'a>,
+    labels: Column<'a>,
+    mut rest: impl Iterator<Item = Column<'a>>,
+    piece: &mut Piece<'a>,
+) -> Result<()> {
+    labels.1.split_ascii_whitespace().for_each(|name| piece.label(name));
+    if let Some((at, word)) = rest.next() {
+        let weight = number::weight(word.trim_ascii()).ok_or_else(|| number::wrong_weight(line, at, word))?;
+        piece.weight(weight);
+    }
+    if let Some((at, _)) = rest.next() {
+        return Err(line.wrong(at, "a fourth column", "a line has a text, labels and a weight"));
+    }
+    piece.end_line(line, range(text))
+}
+
+fn columns(line: &str) -> impl Iterator<Item = Column<'_>> {
+    let mut start = 0;
+    line.split('\t').map(move |column| {
+        let at = start;
+        start += column.len() + 1;
+        (at, column)
+    })
+}
+
+fn range((at, column): Column) -> Range<usize> {
+    at..at + column.len()
+}
