@@ -19,7 +19,7 @@ use crate::settings::ThreadFlags;
 pub struct Args {
     /// The model
     model: PathBuf,
-    /// Rows with classes
+    /// Rows or texts with classes, as the model was trained on
     data: PathBuf,
     #[command(flatten)]
     input: DataFlags,
@@ -33,7 +33,7 @@ pub struct Args {
 /// Evaluates.
 pub fn run(args: Args) -> Result<()> {
     let model = Model::load(&args.model)?;
-    let data = args.input.read_for(&model, &args.data, true)?;
+    let data = args.input.read_for(&model, &args.data, true, args.threads.threads)?;
     let timed = evaluate(&model, &data, args.threads.threads)?;
     if args.json {
         say!("{}", Value::Object(timed.json()))?;

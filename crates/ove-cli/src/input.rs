@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use anyhow::Result;
-use ove::read::{Format, ReadOptions, read};
+use ove::read::{Format, Input, ReadOptions, read, read_any, read_texts};
+use ove::text::{Text, TextOptions};
 use ove::{Dataset, Model};
 
 use crate::settings::choice;
@@ -24,31 +25,50 @@ pub struct DataFlags {
 }
 
 impl DataFlags {
-    /// Reads rows whose classes must be known.
-    pub fn read(self, path: &Path) -> Result<Dataset> {
-        self.read_with(path, true)
-    }
-
-    fn read_with(self, path: &Path, labels_required: bool) -> Result<Dataset> {
-        let DataFlags { format, labels, first_label } = self;
-        Ok(read(path, &ReadOptions { format, labels, first_label, labels_required })?)
-    }
-
-    /// Reads rows for a model: labels become its classes.
-    pub fn read_for(self, model: &Model, path: &Path, labels_required: bool) -> Result<Dataset> {
-        let mut data = self.read_with(path, labels_required)?;
-        data.use_classes(&model.card.classes);
-        let known = model.linear.features();
-        if data.features() > known {
-            let beyond = data.rows().iter(0..data.len()).flat_map(|row| row.indices).filter(|&&d| d as usize >= known);
-            let count = beyond.count();
-            if count > 0 {
-                eprintln!(
-                    "{}: {count} entries have features that the model does not know (it has {known}); they count as absent",
-                    path.display()
-                );
+    /// Reads rows or texts whose classes must be known; texts become rows as `options` say.
+    pub fn read(self, path: &Path, options: &TextOptions, threads: usize) -> Result<(Option<Text>, Dataset)> {
+        Ok(match read_any(path, &self.options(true))? {
+            Input::Rows(data) => (None, data),
+            Input::Texts(texts) => {
+                let (text, data) = texts.fit(options, threads)?;
+                (Some(text), data)
             }
-        }
+        })
+    }
+
+    /// Reads rows, or texts if there is something that makes rows of them.
+    pub fn read_with(self, text: Option<&Text>, path: &Path, labels_required: bool, threads: usize) -> Result<Dataset> {
+        let options = self.options(labels_required);
+        Ok(match text {
+            Some(text) => read_texts(path, &options)?.rows(text, threads)?,
+            None => read(path, &options)?,
+        })
+    }
+
+    /// Reads rows or texts for a model: labels become its classes.
+    pub fn read_for(self, model: &Model, path: &Path, labels_required: bool, threads: usize) -> Result<Dataset> {
+        let mut data = self.read_with(model.card.text.as_ref(), path, labels_required, threads)?;
+        data.use_classes(&model.card.classes);
+        warn_of_unknown_features(&data, model.linear.features(), path);
         Ok(data)
+    }
+
+    fn options(self, labels_required: bool) -> ReadOptions {
+        let DataFlags { format, labels, first_label } = self;
+        ReadOptions { format, labels, first_label, labels_required }
+    }
+}
+
+fn warn_of_unknown_features(data: &Dataset, known: usize, path: &Path) {
+    if data.features() <= known {
+        return;
+    }
+    let features = data.rows().iter(0..data.len()).flat_map(|row| row.indices);
+    let count = features.filter(|&&feature| feature as usize >= known).count();
+    if count > 0 {
+        eprintln!(
+            "{}: {count} entries have features that the model does not know (it has {known}); they count as absent",
+            path.display()
+        );
     }
 }

@@ -36,7 +36,10 @@ pub fn run(args: Args) -> Result<()> {
 
 fn show_model(model: &Model, as_json: bool) -> Result<()> {
     let card = &model.card;
-    let options = serde_json::to_value(&card.options)?;
+    let mut options = serde_json::to_value(&card.options)?;
+    if let Some(text) = &card.text {
+        options["text"] = serde_json::to_value(text)?;
+    }
     if as_json {
         let object = json!({
             "classes": model.linear.classes(),
@@ -85,7 +88,7 @@ fn show_class(model: &Model, name: &str, args: &Args) -> Result<()> {
     let count = args.top.min(weights.len());
     let speaks_for = weights[..count].iter().filter(|(_, w)| *w > 0.0);
     let speaks_against = weights[weights.len() - count..].iter().rev().filter(|(_, w)| *w < 0.0);
-    let feature = |d: usize| card.feature_names.get(d).cloned().unwrap_or_else(|| format!("feature {d}"));
+    let feature = |d: usize| card.feature_name(d).map_or_else(|| format!("feature {d}"), str::to_owned);
     if args.json {
         let list = |weights: &mut dyn Iterator<Item = &(usize, f32)>| -> Vec<Value> {
             weights.map(|&(d, w)| json!({ "feature": feature(d), "index": d, "weight": w })).collect()

@@ -22,7 +22,7 @@ const CHUNK: usize = 4096;
 pub struct Args {
     /// The model
     model: PathBuf,
-    /// Rows; classes may be absent; `-` is stdin
+    /// Rows, or a text a line for a model that was trained on texts; classes may be absent; `-` is stdin
     data: PathBuf,
     /// How many classes to name
     #[arg(long, value_name = "K", default_value_t = 5)]
@@ -39,7 +39,7 @@ pub struct Args {
 /// Predicts.
 pub fn run(args: Args) -> Result<()> {
     let model = Model::load(&args.model)?;
-    let data = args.input.read_for(&model, &args.data, false)?;
+    let data = args.input.read_for(&model, &args.data, false, args.threads.threads)?;
     let mut out = BufWriter::new(std::io::stdout().lock());
     for first in (0..data.len()).step_by(CHUNK) {
         let rows = first..(first + CHUNK).min(data.len());

@@ -5,6 +5,7 @@ use ove::objective::Objective;
 use ove::options::{ClassWeight, Options, Solver};
 use ove::sampler::SamplerKind;
 use ove::step::{Schedule, StepKind};
+use ove::text::TextOptions;
 
 /// A flag that takes one of a few names, which `--help` then lists.
 macro_rules! choice {
@@ -72,6 +73,35 @@ pub struct BatchFlags {
     /// Stop after so many iterations at the latest
     #[arg(long, value_name = "N", default_value_t = Options::default().iterations)]
     pub iterations: usize,
+}
+
+/// How raw text becomes rows.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Raw text")]
+pub struct TextFlags {
+    /// The longest n-gram: 1 for words alone, 2 for pairs of neighbours too
+    #[arg(long, value_name = "N", default_value_t = TextOptions::default().ngrams)]
+    ngrams: usize,
+    /// In how many texts a term has to stand
+    #[arg(long, value_name = "N", default_value_t = TextOptions::default().min_df)]
+    min_df: u32,
+    /// Number terms by their hash, below N, and keep no vocabulary
+    #[arg(long, value_name = "N", conflicts_with = "min_df")]
+    hash: Option<u32>,
+    /// Count a term 1 + ln(count) times
+    #[arg(long)]
+    sublinear_tf: bool,
+    /// Do not weigh terms by their inverse document frequency
+    #[arg(long)]
+    no_idf: bool,
+}
+
+impl TextFlags {
+    /// The options that the flags say.
+    pub fn options(&self) -> TextOptions {
+        let TextFlags { ngrams, min_df, hash, sublinear_tf, no_idf } = *self;
+        TextOptions { ngrams, min_df, hash, sublinear_tf, idf: !no_idf }
+    }
 }
 
 /// How many threads.

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::input::DataFlags;
 use crate::memory::{self, Bytes};
-use crate::settings::{self, BatchFlags, ObjectiveFlags, StochasticFlags, ThreadFlags, choice};
+use crate::settings::{self, BatchFlags, ObjectiveFlags, StochasticFlags, TextFlags, ThreadFlags, choice};
 use crate::{evaluate, interrupt, progress};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
@@ -24,7 +24,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove train train.svm -o my.model --valid test.svm --epochs 10")]
 pub struct Args {
-    /// Rows with classes: libsvm, XMC repository, IDX, ARFF or 20-newsgroups triples, gzipped or not; `-` is stdin
+    /// Rows with classes: libsvm, XMC repository, IDX, ARFF, 20-newsgroups triples, or raw text in TSV or fastText form; gzipped or not; `-` is stdin
     data: PathBuf,
     /// Where the model goes
     #[arg(short, long, value_name = "MODEL")]
@@ -54,6 +54,8 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    text: TextFlags,
+    #[command(flatten)]
     stochastic: StochasticFlags,
     #[command(flatten)]
     batch: BatchFlags,
@@ -75,7 +77,7 @@ pub fn run(args: Args) -> Result<()> {
         // Better now than after hours of training.
         std::fs::File::open(valid).with_context(|| valid.display().to_string())?;
     }
-    let mut data = args.input.read(&args.data)?;
+    let (text, mut data) = args.input.read(&args.data, &args.text.options(), args.threads.threads)?;
     data.drop_unused_classes();
     options.class_weight = class_weight(args.class_weight.as_deref(), &data.classes)?;
     let valid = args.valid.as_deref();
@@ -86,7 +88,8 @@ pub fn run(args: Args) -> Result<()> {
     let (model, fit_summary) = interrupt::held(|| {
         let fit = fit(&data, &options)?;
         let summary = (fit.updates, fit.finished, fit.trace.last().map(|point| point.bound));
-        let model = into_model(fit, &data, options);
+        let mut model = into_model(fit, &data, options);
+        model.card.text = text;
         model.save(&args.output).context("saving the model")?;
         anyhow::Ok((model, summary))
     })?;
@@ -97,7 +100,8 @@ pub fn run(args: Args) -> Result<()> {
     }
     let evaluation = match valid {
         Some(path) => {
-            Some(evaluate::evaluate(&model, &args.input.read_for(&model, path, true)?, args.threads.threads)?)
+            let threads = args.threads.threads;
+            Some(evaluate::evaluate(&model, &args.input.read_for(&model, path, true, threads)?, threads)?)
         }
         None => None,
     };
@@ -161,6 +165,7 @@ pub fn into_model(fit: Fit, data: &Dataset, options: Options) -> Model {
         rows: data.len() as u64,
         classes: data.classes.clone(),
         feature_names: data.feature_names.clone(),
+        text: None,
         finished: fit.finished,
         trace: fit.trace,
     };

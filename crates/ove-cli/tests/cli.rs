@@ -1,7 +1,7 @@
 //! The command line, by running it: each test makes a folder, runs `ove` there and looks at stdout, stderr and exit code.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -648,6 +648,99 @@ mod train {
         }
         child.kill().unwrap();
         panic!("still running after {limit:?}");
+    }
+}
+
+mod text {
+    use super::*;
+
+    const TITLES: &str = "Oak and pine\twood tree\nPine houses\twood house\nThe oak tree\ttree\nOld houses\thouse\n\
+                          A pine tree\ttree wood\nStone houses, old oak\thouse\n";
+
+    /// With `titles.tsv` and, trained on it, `titles.model`.
+    fn dir() -> Dir {
+        let dir = Dir::new();
+        dir.create("titles.tsv", TITLES);
+        dir.run("train titles.tsv -o titles.model --ngrams 2 --epochs 100").ok();
+        dir
+    }
+
+    /// The lines printed for lines on stdin.
+    fn lines(dir: &Dir, words: &str, input: &str) -> Vec<String> {
+        let mut child = dir.command(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn train_and_predict() {
+        let dir = dir();
+        let found = dir.run("inspect titles.model --json").json();
+        assert_eq!((&found["classes"], &found["features"]), (&3.into(), &5.into()));
+        assert_eq!(found["options"]["text"]["ngrams"], 2);
+        contains(&dir.run("inspect titles.model --class house").ok(), "  old\n");
+
+        // A line a text, blank or not, whatever follows a tab; never taken for numbers.
+        let input = "HOUSES?\nan oak tree\tx\ty\n\n1 2:3\nOld houses";
+        let found = lines(&dir, "predict titles.model - --top 1", input);
+        let classes: Vec<&str> = found.iter().map(|line| line.split('\t').next().unwrap()).collect();
+        assert_eq!(classes.len(), 5);
+        assert_eq!((classes[0], classes[1], classes[4]), ("house", "tree", "house"));
+        assert_eq!(classes[2], classes[3], "no known word in either");
+        dir.create("new.txt", input);
+        let from_file = dir.run("predict titles.model new.txt --top 1").ok();
+        assert_eq!(from_file.lines().collect::<Vec<_>>(), found);
+    }
+
+    #[test]
+    fn evaluate() {
+        let dir = dir();
+        let found = dir.run("evaluate titles.model titles.tsv --json").json();
+        assert_eq!((&found["rows"], &found["error"]), (&6.into(), &0.0.into()));
+        let labelled = |line: &str| {
+            let (text, labels) = line.split_once('\t').unwrap();
+            let labels: String = labels.split(' ').map(|label| format!("__label__{label} ")).collect();
+            format!("{labels}{text}\n")
+        };
+        dir.create("titles.txt", &TITLES.lines().map(labelled).collect::<String>());
+        let same = dir.run("evaluate titles.model titles.txt --json").json();
+        assert_eq!(same["nlpd"], found["nlpd"]);
+        let turned = |line: &str| line.split('\t').rev().collect::<Vec<_>>().join("\t") + "\n";
+        dir.create("turned.tsv", &TITLES.lines().map(turned).collect::<String>());
+        let same = dir.run("evaluate titles.model turned.tsv --format tsv-label-first --json").json();
+        assert_eq!(same["nlpd"], found["nlpd"]);
+    }
+
+    #[test]
+    fn hashed_features() {
+        let dir = dir();
+        let found =
+            dir.run("train titles.tsv -o m --hash 64 --sublinear-tf --epochs 100 --valid titles.tsv --json").json();
+        assert_eq!((&found["features"], &found["error"]), (&64.into(), &0.0.into()));
+    }
+
+    #[test]
+    fn text_and_numbers_do_not_mix() {
+        let dir = dir();
+        dir.create("fruit.svm", FRUIT);
+        dir.run("train fruit.svm -o fruit.model").ok();
+        let numbers =
+            "fruit.svm: rows of numbers (libsvm), but texts are wanted; the format tsv reads any lines as texts";
+        let text = "titles.tsv: raw text, but rows of numbers are wanted";
+        for command in ["predict", "evaluate"] {
+            assert_eq!(dir.run(&format!("{command} titles.model fruit.svm")).refused(), format!("error: {numbers}\n"));
+            assert_eq!(dir.run(&format!("{command} fruit.model titles.tsv")).refused(), format!("error: {text}\n"));
+        }
+        for (flags, message) in [
+            ("--ngrams 0", "ngrams is 0, but it is at least 1"),
+            ("--min-df 9", "min-df is 9, but no term stands in so many texts"),
+            ("--hash 0", "hash is 0, but it is at least 1"),
+        ] {
+            assert_eq!(dir.run(&format!("train titles.tsv -o m {flags}")).refused(), format!("error: {message}\n"));
+        }
+        contains(&dir.run("train titles.tsv -o m --hash 9 --min-df 3").refused(), "cannot be used with");
     }
 }
 

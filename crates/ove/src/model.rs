@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::math::{log_sum_exp, vectorised};
 use crate::options::Options;
 use crate::solve::in_pool;
+use crate::text::Text;
 
 /// Weights and biases, feature-major: the K weights of a feature lie side by side, because a row needs all classes of few
 /// features. One row more holds the biases.
@@ -147,12 +148,23 @@ pub struct Card {
     pub classes: Vec<String>,
     /// How many training rows each class had.
     pub counts: Vec<u64>,
-    /// The name of each feature; empty where the data had none.
+    /// The name of each feature; empty where the data had none, and where `text` names them.
     pub feature_names: Vec<String>,
+    /// How texts become rows, if it was trained on raw text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<Text>,
     /// How many rows it was trained on.
     pub rows: u64,
     /// Whether training ran to its end; a run that was stopped early leaves a model too.
     pub finished: bool,
     /// The curve of the bound.
     pub trace: Vec<TracePoint>,
+}
+
+impl Card {
+    /// The name of a feature, where it has one.
+    pub fn feature_name(&self, feature: usize) -> Option<&str> {
+        let term = self.text.as_ref().and_then(|text| text.names().get(feature));
+        term.or_else(|| self.feature_names.get(feature).map(String::as_str))
+    }
 }

@@ -16,6 +16,7 @@ fn scoring<const K: usize>(rows: &[[f64; K]], counts: [u64; K]) -> (Model, Datas
         classes: (0..K).map(|k| k.to_string()).collect(),
         counts: counts.to_vec(),
         feature_names: Vec::new(),
+        text: None,
         rows: counts.iter().sum(),
         finished: true,
         trace: Vec::new(),

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use ove::model::{Card, TracePoint};
+use ove::text::{Text, TextOptions};
 use ove::{Linear, Model, Options};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -16,6 +17,7 @@ fn model(features: usize, table: Vec<f32>) -> Model {
         classes: (0..classes).map(|k| format!("class {k}")).collect(),
         counts: (1..=classes as u64).collect(),
         feature_names: (0..features).map(|d| format!("\"word\" {d}")).collect(),
+        text: None,
         rows: 10,
         finished: true,
         trace: vec![TracePoint { updates: 10, bound: -0.1 }],
@@ -224,6 +226,44 @@ fn counts_and_names_of_another_length_are_an_error() {
     assert_eq!(reason(&nothing), "0 classes with 0 counts");
     let names = with_card(|card| card["feature_names"] = json!(["a", "b"]));
     assert_eq!(reason(&names), "2 feature names for 1 features");
+}
+
+fn of_texts(options: TextOptions) -> Model {
+    let (text, data) = Text::fit(&options, &["the cat", "the döner", "cat"], 0).unwrap();
+    let mut model = model(data.features(), vec![0.5; 2 * (data.features() + 1)]);
+    model.card.feature_names.clear();
+    model.card.text = Some(text);
+    model
+}
+
+#[test]
+fn a_model_of_texts_keeps_its_vocabulary() {
+    let words = TextOptions { min_df: 1, ngrams: 2, ..TextOptions::default() };
+    for options in [words, TextOptions { idf: false, ..words }, TextOptions { hash: Some(8), ..words }] {
+        let model = of_texts(options);
+        assert!(load(&saved(&model)).unwrap() == model);
+    }
+    let model = of_texts(words);
+    assert_eq!((model.card.feature_name(0), model.card.feature_name(2)), (Some("cat"), Some("döner")));
+    let bytes = saved(&model);
+    let (header, data) = parts(&bytes);
+    assert_eq!(header["terms"]["dtype"], "U8");
+    let start = header["terms"]["data_offsets"][0].as_u64().unwrap() as usize;
+    assert_eq!(&data[start..], "cat\nthe\ndöner\nthe cat\nthe döner\n".as_bytes());
+}
+
+#[test]
+fn a_damaged_vocabulary_is_an_error() {
+    let bytes = saved(&of_texts(TextOptions { min_df: 1, ..TextOptions::default() }));
+    let (mut header, data) = parts(&bytes);
+    let mut changed = data.to_vec();
+    *changed.last_mut().unwrap() = b' ';
+    assert_eq!(reason(&joined(&header, &changed)), "3 weights for 2 terms, but the text settings want 2 weights");
+    *changed.last_mut().unwrap() = 0xff;
+    assert!(reason(&joined(&header, &changed)).starts_with("terms: invalid utf-8"));
+    let terms = header.as_object_mut().unwrap().remove("terms").unwrap();
+    header["words"] = terms;
+    assert_eq!(reason(&joined(&header, data)), "tensor `terms` not found");
 }
 
 #[test]

@@ -24,10 +24,12 @@ pub(super) fn format(source: &Source) -> Result<Format> {
     })
 }
 
-/// The format of a file that has to be text. Standard input is never taken for numbers: texts such as `12 30` are texts.
+/// The format of a file that has to be text. Any lines are texts: what stands in them makes numbers of a file only if it
+/// does so in each, and never on standard input.
 pub(super) fn text_format(source: &Source) -> Result<Format> {
-    let found = by_name(source).or_else(|| by_content(source.head()));
-    match found.filter(|format| format.is_text() || !source.is_stdin()) {
+    let numbers = !source.is_stdin() && all_numbers(source.head());
+    let found = by_name(source).or_else(|| by_content(source.head()).filter(|format| format.is_text() || numbers));
+    match found {
         Some(format) if !format.is_text() => {
             let allowed = "texts are wanted; the format tsv reads any lines as texts";
             Err(wrong_file(source.path(), format!("rows of numbers ({format})"), allowed))
@@ -76,6 +78,12 @@ fn by_content(head: &[u8]) -> Option<Format> {
     } else {
         None
     }
+}
+
+/// Whether all lines have an entry `feature:value` and nothing else after their first word.
+fn all_numbers(head: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(whole_words(head));
+    text.lines().skip_while(|line| is_triple(line)).all(|line| line.contains(':') && is_libsvm(line))
 }
 
 /// Without the last word, if the end of the head may have cut it.
