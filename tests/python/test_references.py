@@ -7,6 +7,8 @@ import pytest
 from safetensors import safe_open
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, log_softmax, softmax
+from sklearn.datasets import load_svmlight_file
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 
@@ -120,3 +122,44 @@ def test_evaluation_matches_scikit_learn(ove_json, rows, tmp_path):
     assert got["bound"] == pytest.approx(-one_vs_each(log_p.astype(np.float64), y)[0], rel=1e-5)
     top3 = np.argsort(-log_p, axis=1)[:, :3]
     assert got["precision_at_3"] == pytest.approx((top3 == y[:, None]).any(axis=1).mean() / 3)
+
+
+TEXTS = [
+    "The quick brown fox, the lazy dog & the café: 12 345 x_y",
+    "Straße STRASSE strasse ΟΔΟΣ οδός Σ ΣΑΣ. Σ'ΑΣ",
+    "İstanbul ISTANBUL ıstanbul cafe\u0301s cafe naïve naı\u0308ve",
+    "quick Quick QUICK fox; a b c 1 22 _ __ x_y ½ ² ⅷⅷ",
+    "日本語 テスト 한국어 Москва МОСКВА café CAFÉ",
+    "",
+    "the the the dog fox's don't e-mail e mail",
+]
+# scikit-learn's default pattern with combining accents, which here belong to their words, made part of it.
+PATTERN = r"[\w\u0300-\u036f]{2,}"
+
+
+@pytest.mark.parametrize("flags, settings", [
+    ([], {}),
+    (["--ngrams", "2", "--min-df", "1"], {"ngram_range": (1, 2), "min_df": 1}),
+    (["--ngrams", "3", "--min-df", "2", "--sublinear-tf"], {"ngram_range": (1, 3), "sublinear_tf": True}),
+    (["--min-df", "1", "--no-idf"], {"min_df": 1, "use_idf": False}),
+])
+def test_texts_become_the_rows_of_scikit_learn(ove, tmp_path, flags, settings):
+    (tmp_path / "texts.tsv").write_text("".join(f"{text}\t{n}\n" for n, text in enumerate(TEXTS)))
+    ove("convert", tmp_path / "texts.tsv", "-o", tmp_path / "rows.xmc", *flags)
+    ove("train", tmp_path / "texts.tsv", "-o", tmp_path / "model", *flags)
+    with safe_open(tmp_path / "model", framework="np") as file:
+        terms = file.get_tensor("terms").tobytes().decode().splitlines()
+
+    vectorizer = TfidfVectorizer(token_pattern=PATTERN, **{"min_df": 2, **settings})
+    expected = vectorizer.fit_transform(TEXTS)
+    assert sorted(terms) == list(vectorizer.get_feature_names_out())
+    frequencies = (expected > 0).sum(axis=0).A1[[vectorizer.vocabulary_[term] for term in terms]]
+    assert list(zip(-frequencies, terms)) == sorted(zip(-frequencies, terms))
+
+    lines = (tmp_path / "rows.xmc").read_text().split("\n", 1)
+    assert lines[0] == f"{len(TEXTS)} {len(terms)} {len(TEXTS)}"
+    (tmp_path / "rows.svm").write_text(lines[1])
+    found, labels = load_svmlight_file(tmp_path / "rows.svm", n_features=len(terms), zero_based=True)
+    assert list(labels) == list(range(len(TEXTS)))
+    columns = [vectorizer.vocabulary_[term] for term in terms]
+    np.testing.assert_allclose(found.toarray(), expected[:, columns].toarray(), atol=1e-6)

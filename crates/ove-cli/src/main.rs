@@ -13,6 +13,7 @@ macro_rules! say {
 mod bound;
 mod boundaries;
 mod chart;
+mod convert;
 mod demo;
 mod estimate;
 mod evaluate;
@@ -53,6 +54,7 @@ enum Command {
     Predict(predict::Args),
     Evaluate(evaluate::Args),
     Inspect(inspect::Args),
+    Convert(convert::Args),
     Bound(bound::Args),
     Estimate(estimate::Args),
     Reproduce(reproduce::Args),
@@ -67,6 +69,7 @@ fn main() -> ExitCode {
         Command::Predict(args) => predict::run(args),
         Command::Evaluate(args) => evaluate::run(args),
         Command::Inspect(args) => inspect::run(args),
+        Command::Convert(args) => convert::run(args),
         Command::Bound(args) => bound::run(args),
         Command::Estimate(args) => estimate::run(args),
         Command::Reproduce(args) => reproduce::run(args),

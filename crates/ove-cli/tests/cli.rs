@@ -742,6 +742,39 @@ mod text {
         }
         contains(&dir.run("train titles.tsv -o m --hash 9 --min-df 3").refused(), "cannot be used with");
     }
+
+    /// Training on what was converted gives the weights of training on the texts.
+    #[test]
+    fn convert() {
+        let dir = dir();
+        dir.create("test.tsv", "Old oak\ttree\nA new stone\tstone tree\n");
+        let flags = "--test test.tsv --test-output test.xmc --names names.txt --ngrams 2 --json";
+        let found = dir.run(&format!("convert titles.tsv -o train.xmc {flags}")).json();
+        assert_eq!((&found["features"], &found["labels"]), (&5.into(), &4.into()));
+        assert_eq!(dir.bytes("names.txt"), b"house\ntree\nwood\nstone\n");
+        let text = |name: &str| String::from_utf8(dir.bytes(name)).unwrap();
+        assert!(text("train.xmc").starts_with("6 5 4\n2,1 1:"), "{}", text("train.xmc"));
+        assert_eq!(
+            text("test.xmc").lines().map(|line| line.split(' ').next().unwrap()).collect::<Vec<_>>(),
+            ["2", "1", "3,1"]
+        );
+
+        let train =
+            |data: &str| dir.run(&format!("train {data} -o m --epochs 3 --ngrams 2 --json")).json()["bound"].clone();
+        assert_eq!(train("titles.tsv"), train("train.xmc"));
+
+        // A model's vocabulary and classes; and numbers as they are.
+        dir.run("convert test.tsv -o like.xmc --like titles.model").ok();
+        assert_eq!(text("like.xmc"), text("test.xmc"));
+        dir.create("fruit.svm", FRUIT);
+        contains(&dir.run("convert fruit.svm -o fruit.xmc").ok(), "features         5\nlabels           3\n");
+        assert!(text("fruit.xmc").starts_with("6 5 3\n0 1:1 4:0.5\n0 1:0.9\n1 2:1"));
+        assert_eq!(
+            dir.run("convert titles.tsv -o x --test fruit.svm --test-output y").refused(),
+            "error: fruit.svm: rows of numbers (libsvm), but texts are wanted; the format tsv reads any lines as texts\n"
+        );
+        assert!(!dir.files().contains(&"x".to_owned()));
+    }
 }
 
 #[test]
@@ -807,6 +840,7 @@ fn help_names_flags_and_defaults() {
         ("train", "--class-weight --first-label --format --labels --iterations=2000"),
         ("evaluate", "--format --labels --first-label --threads=0 --json"),
         ("inspect", "--class --top=10 --json"),
+        ("convert", "--output --test --test-output --like --names --ngrams=1 --min-df=2 --hash --sublinear-tf --json"),
         ("bound", "--scores --class --merge --json"),
         ("estimate", "--method --objective=one-vs-each --merge=10 --tolerance=1e-10 --iterations=2000 --json"),
         ("demo", "--output=demo --seed=0 --json"),

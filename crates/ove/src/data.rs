@@ -3,7 +3,7 @@
 //! [`Rows`] is a borrowed view in compressed sparse row form: what the solvers and the model read, whoever owns the
 //! numbers. [`Dataset`] owns them, together with the names that the file gave to classes and features.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use crate::error::{Error, Result};
@@ -188,6 +188,14 @@ impl Dataset {
         let new: Vec<Option<u32>> = self.classes.iter().map(|c| index.get(c.as_str()).copied()).collect();
         self.labels.renumber(|label| new[label as usize]);
         self.classes = classes.to_vec();
+    }
+
+    /// Numbers the classes as `classes` does; those that are not among them come after all others.
+    pub fn extend_classes(&mut self, classes: &[String]) {
+        let known: HashSet<&str> = classes.iter().map(String::as_str).collect();
+        let others = self.classes.iter().filter(|name| !known.contains(name.as_str()));
+        let all: Vec<String> = classes.iter().chain(others).cloned().collect();
+        self.use_classes(&all);
     }
 
     /// Drops the classes that no row has, keeping the order of the others.

@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! file → read → Dataset → Rows → solve → Model → file
-//!      ↘ Texts → text ↗
+//!             ↘ Texts → text ↗
 //!                          Rows → Model → top classes, probabilities → evaluate
 //! ```
 //!
@@ -46,6 +46,7 @@ pub mod solve;
 pub mod step;
 pub mod synthetic;
 pub mod text;
+pub mod write;
 
 pub use data::{Dataset, Row, Rows};
 pub use error::{Error, Place, Result};
