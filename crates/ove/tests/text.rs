@@ -1,5 +1,7 @@
 //! Texts to rows: the vocabulary, the weights, and the same rows however the work is cut.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use ove::Dataset;
 use ove::text::{Names, Text, TextOptions};
 use proptest::prelude::*;
@@ -93,9 +95,22 @@ fn settings_out_of_range() {
     }
 }
 
+/// In how many texts each word stands, the most frequent first, as long as it is at least `min_df`.
+fn frequencies<'a>(texts: &[&'a str], min_df: usize) -> Vec<(&'a str, usize)> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for text in texts {
+        for word in text.split_whitespace().collect::<BTreeSet<_>>() {
+            *counts.entry(word).or_default() += 1;
+        }
+    }
+    let mut counts: Vec<_> = counts.into_iter().filter(|&(_, count)| count >= min_df).collect();
+    counts.sort_by_key(|&(word, count)| (std::cmp::Reverse(count), word));
+    counts
+}
+
 /// Several chunks, whose terms are merged.
 #[test]
-fn large_sets_are_the_same_for_any_threads() {
+fn large_sets_are_counted_whole_and_the_same_for_any_threads() {
     let mut stream = ove::random::Stream::of(&[7]);
     let mut word = || {
         let bits = stream.below(15);
@@ -104,6 +119,12 @@ fn large_sets_are_the_same_for_any_threads() {
     let text = |_| (0..200).map(|_| word()).collect::<String>();
     let texts: Vec<String> = (0..12_000).map(text).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let expected = frequencies(&texts, 30);
+    let (text, _) = Text::fit(&words(30), &texts, 2).unwrap();
+    assert_eq!(names(&text), expected.iter().map(|&(word, _)| word).collect::<Vec<_>>());
+    let idf = |&(_, count): &(&str, usize)| ((12_001.0 / (1.0 + count as f64)).ln() + 1.0) as f32;
+    assert_eq!(text.idf(), expected.iter().map(idf).collect::<Vec<_>>());
+
     let options = TextOptions { ngrams: 2, ..words(3) };
     let (one, data) = Text::fit(&options, &texts, 1).unwrap();
     let (two, again) = Text::fit(&options, &texts, 2).unwrap();
@@ -130,7 +151,7 @@ proptest! {
         for (_, values) in rows(&data).iter().filter(|(features, _)| !features.is_empty()) {
             prop_assert!((values.iter().map(|v| v * v).sum::<f32>() - 1.0).abs() < 1e-5);
         }
-        let used: std::collections::BTreeSet<u32> = rows(&data).into_iter().flat_map(|row| row.0).collect();
+        let used: BTreeSet<u32> = rows(&data).into_iter().flat_map(|row| row.0).collect();
         prop_assert!(hash.is_some() || used.len() == text.len());
     }
 }
