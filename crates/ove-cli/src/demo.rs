@@ -122,8 +122,8 @@ impl Part {
                 outcome.method.name().to_owned(),
                 format!("{:.3}", outcome.evaluation.error),
                 format!("{:.3}", outcome.evaluation.nlpd),
-                format!("{:.3}", outcome.evaluation.bound / rows),
-                format!("{:.3}", (outcome.evaluation.gap / rows).abs()),
+                format!("{:.3}", outcome.evaluation.bound.unwrap_or_default() / rows),
+                format!("{:.3}", (outcome.evaluation.gap.unwrap_or_default() / rows).abs()),
                 format!("{:.2}", outcome.train_seconds),
             ]
         };

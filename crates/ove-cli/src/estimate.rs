@@ -9,7 +9,7 @@ use ove::options::Solver;
 use ove::read::counts;
 use serde_json::json;
 
-use crate::settings::{self, BatchFlags, ObjectiveFlags, StochasticFlags, ThreadFlags, choice};
+use crate::settings::{LinearFlags, choice};
 use crate::{interrupt, progress};
 
 /// Estimate probabilities from counts
@@ -26,17 +26,11 @@ pub struct Args {
     /// How the maximum is found; by its formula where there is one, else by batch, if not given
     #[arg(long, value_parser = choice!(Method))]
     method: Option<Method>,
-    #[command(flatten)]
-    objective: ObjectiveFlags,
-    #[command(flatten)]
-    threads: ThreadFlags,
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    stochastic: StochasticFlags,
-    #[command(flatten)]
-    batch: BatchFlags,
+    linear: LinearFlags,
 }
 
 /// Estimates.
@@ -44,9 +38,8 @@ pub fn run(args: Args) -> Result<()> {
     let values = counts::read(&args.counts)?;
     let counts: Vec<u64> = values.iter().map(|value| value.count).collect();
     let occurring = counts.iter().filter(|&&count| count > 0).count();
-    let method = args.method.unwrap_or(Method::best_for(args.objective.objective, occurring));
-    let options =
-        settings::options(Solver::Stochastic, true, &args.objective, &args.stochastic, &args.batch, &args.threads);
+    let options = args.linear.options(Solver::Stochastic);
+    let method = args.method.unwrap_or(Method::best_for(options.objective, occurring));
     let mut line = progress::Line::new(counts.iter().sum::<u64>() as usize);
     let probabilities = interrupt::held(|| estimate(&counts, method, &options, &mut |progress| line.hear(progress)))?;
     line.finish();

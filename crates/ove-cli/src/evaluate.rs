@@ -76,12 +76,10 @@ impl Timed {
         }
         say!("error            {:.4}", e.error)?;
         say!("nlpd             {:.4}", e.nlpd)?;
-        say!(
-            "bound            {:.2} ({:.4} a row, {:.4} below the exact value)",
-            e.bound,
-            per(e.bound, e),
-            per(e.gap, e)
-        )?;
+        if let (Some(bound), Some(gap)) = (e.bound, e.gap) {
+            let (a_row, below) = (per(bound, e), per(gap, e));
+            say!("bound            {bound:.2} ({a_row:.4} a row, {below:.4} below the exact value)")?;
+        }
         say!("precision@1/3/5  {:.4} {:.4} {:.4}", e.precision_at_1, e.precision_at_3, e.precision_at_5)?;
         say!("nDCG@3/5         {:.4} {:.4}", e.ndcg_at_3, e.ndcg_at_5)?;
         say!("PSP@1/3/5        {:.4} {:.4} {:.4}", e.psp_at_1, e.psp_at_3, e.psp_at_5)?;

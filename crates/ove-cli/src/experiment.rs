@@ -59,6 +59,8 @@ impl Method {
 pub struct Outcome {
     /// The method.
     pub method: Method,
+    /// The options.
+    pub options: Options,
     /// The model.
     pub model: Model,
     /// How good it is on the test rows.
@@ -83,9 +85,14 @@ pub struct CurvePoint {
 }
 
 impl Outcome {
+    /// Its weights.
+    pub fn linear(&self) -> &Linear {
+        self.model.linear().expect("every method trains a linear model")
+    }
+
     /// λ/2·‖w‖² of the model.
     pub fn penalty(&self) -> f64 {
-        penalty(&self.model.linear, &self.model.card.options)
+        penalty(self.linear(), &self.options)
     }
 }
 
@@ -125,9 +132,9 @@ pub fn run(method: Method, base: &Options, train: &Dataset, test: &Dataset) -> R
     stop_if_interrupted()?;
 
     let bound = batch::bound(&problem, &options, &fit.linear);
-    let model = train::into_model(fit, train, options);
+    let model = train::into_model(fit, train, options.clone());
     let evaluation = evaluate(&model, test.rows(), &test.labels, base.threads)?;
-    Ok(Outcome { method, model, evaluation, bound, train_seconds, curve })
+    Ok(Outcome { method, options, model, evaluation, bound, train_seconds, curve })
 }
 
 /// Ends a run of several experiments after Ctrl-C.

@@ -49,7 +49,7 @@ impl DataFlags {
     pub fn read_for(self, model: &Model, path: &Path, labels_required: bool, threads: usize) -> Result<Dataset> {
         let mut data = self.read_with(model.card.text.as_ref(), path, labels_required, threads)?;
         data.use_classes(&model.card.classes);
-        warn_of_unknown_features(&data, model.linear.features(), path);
+        warn_of_unknown_features(&data, model.features(), path);
         Ok(data)
     }
 

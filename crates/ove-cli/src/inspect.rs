@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use ove::{Error, Model};
+use ove::{Error, Model, Weights};
 use serde_json::{Value, json};
 
 /// Show what a model is
@@ -42,8 +42,8 @@ fn show_model(model: &Model, as_json: bool) -> Result<()> {
     }
     if as_json {
         let object = json!({
-            "classes": model.linear.classes(),
-            "features": model.linear.features(),
+            "classes": model.classes(),
+            "features": model.features(),
             "rows": card.rows,
             "finished": card.finished,
             "options": options,
@@ -52,7 +52,7 @@ fn show_model(model: &Model, as_json: bool) -> Result<()> {
         say!("{object}")?;
         return Ok(());
     }
-    say!("{} classes, {} features, {} training rows", model.linear.classes(), model.linear.features(), card.rows)?;
+    say!("{} classes, {} features, {} training rows", model.classes(), model.features(), card.rows)?;
     if !card.finished {
         say!("training was not finished")?;
     }
@@ -81,11 +81,10 @@ fn show_class(model: &Model, name: &str, args: &Args) -> Result<()> {
         found: format!("`{name}`"),
         allowed: format!("the model has {} classes such as {}", card.classes.len(), card.classes[0]),
     })?;
-    let classes = model.linear.classes();
-    let mut weights: Vec<(usize, f32)> =
-        model.linear.weights().iter().skip(class).step_by(classes).copied().enumerate().collect();
+    let mut weights = weights_of(model, class);
     weights.sort_by(|a, b| b.1.total_cmp(&a.1));
     let count = args.top.min(weights.len());
+    let bias = model.linear().map(|linear| linear.bias()[class]);
     let speaks_for = weights[..count].iter().filter(|(_, w)| *w > 0.0);
     let speaks_against = weights[weights.len() - count..].iter().rev().filter(|(_, w)| *w < 0.0);
     let feature = |d: usize| card.feature_name(d).map_or_else(|| format!("feature {d}"), str::to_owned);
@@ -96,14 +95,15 @@ fn show_class(model: &Model, name: &str, args: &Args) -> Result<()> {
         let object = json!({
             "class": name,
             "count": card.counts[class],
-            "bias": model.linear.bias()[class],
+            "bias": bias,
             "for": list(&mut speaks_for.clone()),
             "against": list(&mut speaks_against.clone()),
         });
         say!("{object}")?;
         return Ok(());
     }
-    say!("{name}: {} training rows, bias {:.4}", card.counts[class], model.linear.bias()[class])?;
+    let bias = bias.map_or(String::new(), |bias| format!(", bias {bias:.4}"));
+    say!("{name}: {} training rows{bias}", card.counts[class])?;
     say!("\nspeaks for it")?;
     for &(d, w) in speaks_for {
         say!("  {w:>9.4}  {}", feature(d))?;
@@ -113,4 +113,16 @@ fn show_class(model: &Model, name: &str, args: &Args) -> Result<()> {
         say!("  {w:>9.4}  {}", feature(d))?;
     }
     Ok(())
+}
+
+/// The weight of each feature that has one for a class.
+fn weights_of(model: &Model, class: usize) -> Vec<(usize, f32)> {
+    match &model.weights {
+        Weights::Linear(linear) => {
+            linear.weights().iter().skip(class).step_by(model.classes()).copied().enumerate().collect()
+        }
+        Weights::Forest(forest) => {
+            forest.weights_of(class as u32).into_iter().map(|(feature, w)| (feature as usize, w)).collect()
+        }
+    }
 }

@@ -16,7 +16,7 @@ pub fn plane(data: &Dataset, outcomes: &[Outcome]) -> Chart {
     let full = outcomes.iter().filter(|outcome| outcome.method != Method::OneVsEachStochastic);
     let lines = full.map(|outcome| Layer::Segments {
         name: outcome.method.name().into(),
-        segments: boundaries(&outcome.model.linear, 20.0),
+        segments: boundaries(outcome.linear(), 20.0),
         style: outcome.method.style(),
     });
     let axis = |label: &str| Axis { label: label.into(), range: Some((-6.0, 6.0)), ..Axis::default() };

@@ -43,7 +43,7 @@ pub fn run(args: Args) -> Result<()> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     for first in (0..data.len()).step_by(CHUNK) {
         let rows = first..(first + CHUNK).min(data.len());
-        for top in model.linear.top(data.rows(), rows, args.top, args.threads.threads)? {
+        for top in model.top(data.rows(), rows, args.top, args.threads.threads)? {
             write_line(&mut out, &model, &top, args.json)?;
         }
     }

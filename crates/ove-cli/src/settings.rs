@@ -1,8 +1,9 @@
 //! The flags of training. Each is a field of [`Options`], with its name, and its default from there.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use ove::Settings;
 use ove::objective::Objective;
-use ove::options::{ClassWeight, Options, Solver};
+use ove::options::{ClassWeight, ForestOptions, Options, Solver};
 use ove::sampler::SamplerKind;
 use ove::step::{Schedule, StepKind};
 use ove::text::TextOptions;
@@ -19,48 +20,63 @@ pub(crate) use choice;
 /// What is maximised, with which penalty.
 #[derive(clap::Args)]
 pub struct ObjectiveFlags {
-    /// What is maximised: the paper's bound, a tighter one, the exact log probability, or Bouchard's bound
-    #[arg(long, value_parser = choice!(Objective), default_value_t = Options::default().objective)]
-    pub objective: Objective,
+    /// What is maximised: the paper's bound, a tighter one, the exact log probability, or Bouchard's bound [default: one-vs-each]
+    #[arg(long, value_parser = choice!(Objective))]
+    pub objective: Option<Objective>,
     /// For merged: how many of the most frequent classes share one logarithm
     #[arg(long, value_name = "N", default_value_t = Options::default().merge)]
     pub merge: usize,
-    /// λ of the penalty λ/2·‖w‖² on the sum over all rows
-    #[arg(long, value_name = "L", default_value_t = Options::default().l2)]
-    pub l2: f64,
+    /// λ of the penalty λ/2·‖w‖² on the sum over all rows (forest: of a node) [default: 0, forest: 0.5]
+    #[arg(long, value_name = "L")]
+    pub l2: Option<f64>,
 }
 
 /// How the stochastic solver samples and steps.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Stochastic solver")]
 pub struct StochasticFlags {
-    /// How many remaining classes a row visits
-    #[arg(long, value_name = "S", default_value_t = Options::default().classes)]
-    pub classes: usize,
-    /// How these are drawn
-    #[arg(long, value_parser = choice!(SamplerKind), default_value_t = Options::default().sampler)]
-    pub sampler: SamplerKind,
+    /// How many remaining classes a row visits [default: 5]
+    #[arg(long, value_name = "S")]
+    pub classes: Option<usize>,
+    /// How these are drawn [default: uniform]
+    #[arg(long, value_parser = choice!(SamplerKind))]
+    pub sampler: Option<SamplerKind>,
     /// For the frequency sampler: the power of a class's count
     #[arg(long, value_name = "P", default_value_t = Options::default().power)]
     pub power: f64,
     /// How many rows see the same weights before these move
     #[arg(long, value_name = "B", default_value_t = Options::default().batch)]
     pub batch: usize,
-    /// How often each row is visited
-    #[arg(long, value_name = "E", default_value_t = Options::default().epochs)]
-    pub epochs: usize,
     /// How a gradient moves a weight
     #[arg(long, value_parser = choice!(StepKind), default_value_t = Options::default().step)]
     pub step: StepKind,
-    /// The step for one row and one visited class
-    #[arg(long, value_name = "R", default_value_t = Options::default().learning_rate)]
-    pub learning_rate: f64,
     /// How the rate falls: `linear` to zero, or a factor an epoch (1: constant)
     #[arg(long, value_name = "linear|F", default_value_t = Options::default().schedule)]
     pub schedule: Schedule,
+}
+
+/// What the stochastic solver and the forest share.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Stochastic solver and forest")]
+pub struct PassFlags {
+    /// How often each row is visited [default: 5, forest: 3 to 8, by the number of rows]
+    #[arg(long, value_name = "E")]
+    pub epochs: Option<usize>,
+    /// The step for one row and one visited class [default: 0.1, forest: 0.5]
+    #[arg(long, value_name = "R")]
+    pub learning_rate: Option<f64>,
     /// Seed of everything random; same seed, same bits
     #[arg(long, value_name = "N", default_value_t = Options::default().seed)]
     pub seed: u64,
+}
+
+/// How the forest is grown.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Forest")]
+pub struct ForestFlags {
+    /// How many trees vote
+    #[arg(long, value_name = "N", default_value_t = ForestOptions::default().trees)]
+    pub trees: usize,
 }
 
 /// When the batch solver stops.
@@ -112,33 +128,112 @@ pub struct ThreadFlags {
     pub threads: usize,
 }
 
-/// The options that the flags say, but for the class weights, which need the classes.
-pub fn options(
-    solver: Solver,
-    penalty_on_bias: bool,
-    objective: &ObjectiveFlags,
-    stochastic: &StochasticFlags,
-    batch: &BatchFlags,
-    threads: &ThreadFlags,
-) -> Options {
-    Options {
-        objective: objective.objective,
-        solver,
-        l2: objective.l2,
-        penalty_on_bias,
-        merge: objective.merge,
-        class_weight: ClassWeight::Equal,
-        classes: stochastic.classes,
-        sampler: stochastic.sampler,
-        power: stochastic.power,
-        batch: stochastic.batch,
-        epochs: stochastic.epochs,
-        step: stochastic.step,
-        learning_rate: stochastic.learning_rate,
-        schedule: stochastic.schedule,
-        seed: stochastic.seed,
-        tolerance: batch.tolerance,
-        iterations: batch.iterations,
-        threads: threads.threads,
+/// The ways to train.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum SolverKind {
+    /// A linear model, by subsampled rows and classes
+    Stochastic,
+    /// A linear model, by L-BFGS on the full sum
+    Batch,
+    /// Trees over the classes, for very many of them
+    Forest,
+}
+
+/// Classes from which on a forest is the better choice.
+const FOREST_FROM: usize = 1000;
+
+/// The flags of linear models.
+#[derive(clap::Args)]
+pub struct LinearFlags {
+    #[command(flatten)]
+    objective: ObjectiveFlags,
+    #[command(flatten)]
+    pub threads: ThreadFlags,
+    #[command(flatten)]
+    passes: PassFlags,
+    #[command(flatten)]
+    stochastic: StochasticFlags,
+    #[command(flatten)]
+    batch: BatchFlags,
+}
+
+impl LinearFlags {
+    /// The options that the flags say.
+    pub fn options(&self, solver: Solver) -> Options {
+        let usual = Options::default();
+        Options {
+            objective: self.objective.objective.unwrap_or(usual.objective),
+            solver,
+            l2: self.objective.l2.unwrap_or(usual.l2),
+            merge: self.objective.merge,
+            classes: self.stochastic.classes.unwrap_or(usual.classes),
+            sampler: self.stochastic.sampler.unwrap_or(usual.sampler),
+            power: self.stochastic.power,
+            batch: self.stochastic.batch,
+            epochs: self.passes.epochs.unwrap_or(usual.epochs),
+            step: self.stochastic.step,
+            learning_rate: self.passes.learning_rate.unwrap_or(usual.learning_rate),
+            schedule: self.stochastic.schedule,
+            seed: self.passes.seed,
+            tolerance: self.batch.tolerance,
+            iterations: self.batch.iterations,
+            threads: self.threads.threads,
+            ..usual
+        }
+    }
+
+    /// Whether something was asked for that only a linear model has.
+    fn are_asked_for(&self) -> bool {
+        self.objective.objective.is_some() || self.stochastic.classes.is_some() || self.stochastic.sampler.is_some()
+    }
+}
+
+/// The flags of every way to train.
+#[derive(clap::Args)]
+pub struct TrainFlags {
+    /// How to train [default: forest from 1000 classes on, unless an objective, classes or a sampler are given; else stochastic]
+    #[arg(long, value_enum)]
+    solver: Option<SolverKind>,
+    /// Leave the biases out of the penalty
+    #[arg(long)]
+    no_penalty_on_bias: bool,
+    #[command(flatten)]
+    pub linear: LinearFlags,
+    #[command(flatten)]
+    forest: ForestFlags,
+}
+
+impl TrainFlags {
+    /// The settings that the flags say for so many classes.
+    pub fn settings(&self, classes: usize, class_weight: ClassWeight) -> Settings {
+        let is_large = classes >= FOREST_FROM && !self.linear.are_asked_for();
+        let usual = if is_large { SolverKind::Forest } else { SolverKind::Stochastic };
+        let linear = |solver| {
+            let options = self.linear.options(solver);
+            Settings::Linear(Options {
+                penalty_on_bias: !self.no_penalty_on_bias,
+                class_weight: class_weight.clone(),
+                ..options
+            })
+        };
+        match self.solver.unwrap_or(usual) {
+            SolverKind::Stochastic => linear(Solver::Stochastic),
+            SolverKind::Batch => linear(Solver::Batch),
+            SolverKind::Forest => Settings::Forest(self.forest(class_weight)),
+        }
+    }
+
+    fn forest(&self, class_weight: ClassWeight) -> ForestOptions {
+        let usual = ForestOptions::default();
+        let passes = &self.linear.passes;
+        ForestOptions {
+            trees: self.forest.trees,
+            epochs: passes.epochs.or(usual.epochs),
+            learning_rate: passes.learning_rate.unwrap_or(usual.learning_rate),
+            l2: self.linear.objective.l2.unwrap_or(usual.l2),
+            class_weight,
+            seed: passes.seed,
+            threads: self.linear.threads.threads,
+        }
     }
 }

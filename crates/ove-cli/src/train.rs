@@ -1,21 +1,21 @@
 //! `ove train`.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use ove::model::Card;
-use ove::options::{ClassWeight, Options, Solver};
+use ove::options::{ClassWeight, ForestOptions, Options, Solver};
 use ove::read::class_weights;
 use ove::step::StepKind;
-use ove::{Dataset, Fit, Model, Problem};
+use ove::{Dataset, Fit, Model, Problem, Settings, Weights};
 use serde_json::json;
 
 use crate::input::DataFlags;
 use crate::memory::{self, Bytes};
-use crate::settings::{self, BatchFlags, ObjectiveFlags, StochasticFlags, TextFlags, ThreadFlags, choice};
+use crate::settings::{TextFlags, TrainFlags};
 use crate::{evaluate, interrupt, progress};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 /// Train a model
 ///
@@ -34,82 +34,67 @@ pub struct Args {
     valid: Option<PathBuf>,
     #[command(flatten)]
     input: DataFlags,
-    #[command(flatten)]
-    objective: ObjectiveFlags,
-    /// Leave the biases out of the penalty
-    #[arg(long)]
-    no_penalty_on_bias: bool,
     /// How often the labels of a class count: the more the rarer it is, or as a file of lines `class weight` says
     #[arg(long, value_name = "balanced|FILE")]
     class_weight: Option<PathBuf>,
-    /// Subsampled rows and classes, or L-BFGS on the full sum
-    #[arg(long, value_parser = choice!(Solver), default_value_t = Options::default().solver)]
-    solver: Solver,
     /// The most memory that the weights may take
     #[arg(long, value_name = "BYTES", default_value = "8GB")]
     memory: Bytes,
-    #[command(flatten)]
-    threads: ThreadFlags,
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     text: TextFlags,
     #[command(flatten)]
-    stochastic: StochasticFlags,
-    #[command(flatten)]
-    batch: BatchFlags,
+    flags: TrainFlags,
 }
 
 /// Trains.
 pub fn run(args: Args) -> Result<()> {
-    let mut options = settings::options(
-        args.solver,
-        !args.no_penalty_on_bias,
-        &args.objective,
-        &args.stochastic,
-        &args.batch,
-        &args.threads,
-    );
-    options.check()?;
+    let threads = args.flags.linear.threads.threads;
+    check(&args.flags.settings(0, ClassWeight::Equal))?;
     check_output(&args.output)?;
     if let Some(valid) = &args.valid {
         // Better now than after hours of training.
         std::fs::File::open(valid).with_context(|| valid.display().to_string())?;
     }
-    let (text, mut data) = args.input.read(&args.data, &args.text.options(), args.threads.threads)?;
+    let (text, mut data) = args.input.read(&args.data, &args.text.options(), threads)?;
     data.drop_unused_classes();
-    options.class_weight = class_weight(args.class_weight.as_deref(), &data.classes)?;
-    let valid = args.valid.as_deref();
-    check_memory(&data, &options, args.memory)?;
+    let class_weight = class_weight(args.class_weight.as_deref(), &data.classes)?;
+    let settings = args.flags.settings(data.classes.len(), class_weight);
+    if let Settings::Linear(options) = &settings {
+        check_memory(&data, options, args.memory)?;
+    }
     eprintln!("{} rows, {} features, {} classes", data.len(), data.features(), data.classes.len());
 
     let start = Instant::now();
-    let (model, fit_summary) = interrupt::held(|| {
-        let fit = fit(&data, &options)?;
-        let summary = (fit.updates, fit.finished, fit.trace.last().map(|point| point.bound));
-        let mut model = into_model(fit, &data, options);
+    let (model, updates) = interrupt::held(|| {
+        let (mut model, updates) = match settings {
+            Settings::Linear(options) => {
+                let fit = fit(&data, &options)?;
+                let updates = fit.updates;
+                (into_model(fit, &data, options), updates)
+            }
+            Settings::Forest(options) => grow(&data, options)?,
+        };
         model.card.text = text;
         model.save(&args.output).context("saving the model")?;
-        anyhow::Ok((model, summary))
+        anyhow::Ok((model, updates))
     })?;
-    let (updates, finished, bound) = fit_summary;
+    let (finished, bound) = (model.card.finished, model.card.trace.last().map(|point| point.bound));
     let train_seconds = start.elapsed().as_secs_f64();
     if !finished {
         eprintln!("{}", unfinished(&model.card.options));
     }
-    let evaluation = match valid {
-        Some(path) => {
-            let threads = args.threads.threads;
-            Some(evaluate::evaluate(&model, &args.input.read_for(&model, path, true, threads)?, threads)?)
-        }
+    let evaluation = match args.valid.as_deref() {
+        Some(path) => Some(evaluate::evaluate(&model, &args.input.read_for(&model, path, true, threads)?, threads)?),
         None => None,
     };
     let facts = json!({
         "model": args.output,
         "rows": model.card.rows,
-        "classes": model.linear.classes(),
-        "features": model.linear.features(),
+        "classes": model.classes(),
+        "features": model.features(),
         "bound": bound,
         "finished": finished,
         "train_seconds": train_seconds,
@@ -157,26 +142,54 @@ pub fn fit(data: &Dataset, options: &Options) -> Result<Fit> {
     Ok(fit?)
 }
 
+/// Grows a forest with a progress bar; the model, and how many rows were visited.
+fn grow(data: &Dataset, options: ForestOptions) -> Result<(Model, u64)> {
+    const STEPS: u64 = 1000;
+    let bar = progress::bar(STEPS, "{msg}");
+    bar.set_message(format!("{} trees", options.trees));
+    let (forest, finished) = ove::solve::forest::train(&problem(data), &options, &mut |done| {
+        bar.set_position((done * STEPS as f64) as u64);
+        if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    bar.finish_and_clear();
+    let updates = (data.len() * options.epochs_for(data.len()) * options.trees) as u64;
+    let card = Card { finished, ..card(data, Settings::Forest(options)) };
+    Ok((Model { weights: Weights::Forest(forest), card }, updates))
+}
+
 /// The model of a fit, with the names of its data.
 pub fn into_model(fit: Fit, data: &Dataset, options: Options) -> Model {
-    let card = Card {
+    let card = Card { finished: fit.finished, trace: fit.trace, ..card(data, Settings::Linear(options)) };
+    Model { weights: Weights::Linear(fit.linear), card }
+}
+
+fn card(data: &Dataset, options: Settings) -> Card {
+    Card {
         options,
         counts: problem(data).counts(),
         rows: data.len() as u64,
         classes: data.classes.clone(),
         feature_names: data.feature_names.clone(),
         text: None,
-        finished: fit.finished,
-        trace: fit.trace,
-    };
-    Model { linear: fit.linear, card }
+        finished: true,
+        trace: Vec::new(),
+    }
 }
 
-fn unfinished(options: &Options) -> String {
-    if interrupt::requested() {
-        "stopped early; the model holds what was reached".into()
-    } else {
-        format!("the tolerance {} was not reached within {} iterations", options.tolerance, options.iterations)
+/// Better now than after the data is read.
+fn check(settings: &Settings) -> ove::Result<()> {
+    match settings {
+        Settings::Linear(options) => options.check(),
+        Settings::Forest(options) => options.check(),
+    }
+}
+
+fn unfinished(settings: &Settings) -> String {
+    match settings {
+        Settings::Linear(options) if !interrupt::requested() => {
+            format!("the tolerance {} was not reached within {} iterations", options.tolerance, options.iterations)
+        }
+        _ => "stopped early; the model holds what was reached".into(),
     }
 }
 

@@ -34,11 +34,11 @@ pub struct Evaluation {
     pub error: f64,
     /// −log p(label), averaged over the labels of all rows, eq. 18; p is the softmax over all classes, other labels of the row too.
     pub nlpd: f64,
-    /// The objective that the model was trained with, summed over the labels of all rows.
-    pub bound: f64,
+    /// The objective that the model was trained with, summed over the labels of all rows; trees have none.
+    pub bound: Option<f64>,
     /// How far the bound lies below the exact value, the log probability of each label among the classes it was told from: itself
     /// and those that are no labels of its row. With one label a row, that is −nlpd times the rows.
-    pub gap: f64,
+    pub gap: Option<f64>,
     /// Precision at 1.
     pub precision_at_1: f64,
     /// Precision at 3: labels among the best three classes, divided by three.
@@ -94,7 +94,7 @@ fn check(model: &Model, rows: Rows<'_>, labels: &Labels) -> Result<()> {
             allowed: "there has to be at least one row, and each has its own".into(),
         });
     }
-    let classes = model.linear.classes();
+    let classes = model.classes();
     match labels.all().iter().find(|&&label| label as usize >= classes) {
         Some(label) => Err(Error::Mismatch {
             found: format!("a row has the class {label}"),
@@ -109,7 +109,7 @@ fn summarise(model: &Model, outcomes: &[Outcome]) -> Evaluation {
     let sum = |of: &dyn Fn(&Outcome) -> f64| outcomes.iter().map(of).sum::<f64>();
     let precision = |k: usize| sum(&|o| o.hits_within(k) as f64 / k as f64) / rows;
     let labels: usize = outcomes.iter().map(|o| o.labels).sum();
-    let bound = sum(&|o| o.bound);
+    let bound = model.linear().map(|_| sum(&|o| o.bound));
     // What no ranking can reach is not missed.
     let psp = |i: usize| match sum(&|o| o.best_propensity[i]) {
         0.0 => 0.0,
@@ -119,7 +119,7 @@ fn summarise(model: &Model, outcomes: &[Outcome]) -> Evaluation {
         error: sum(&|o| if o.hits[0] { 0.0 } else { 1.0 }) / rows,
         nlpd: -sum(&|o| o.log_probability) / labels as f64,
         bound,
-        gap: sum(&|o| o.exact) - bound,
+        gap: bound.map(|bound| sum(&|o| o.exact) - bound),
         precision_at_1: precision(1),
         precision_at_3: precision(3),
         precision_at_5: precision(5),
@@ -132,8 +132,8 @@ fn summarise(model: &Model, outcomes: &[Outcome]) -> Evaluation {
         rows: outcomes.len(),
         labels,
         unknown_rows: outcomes.iter().filter(|o| o.labels == 0).count(),
-        classes: model.linear.classes(),
-        features: model.linear.features(),
+        classes: model.classes(),
+        features: model.features(),
     }
 }
 

@@ -1,9 +1,11 @@
 //! The model file: safetensors, so that NumPy and Torch can read the weights too.
 //!
-//! Tensors `weights` (features × classes) and `bias` (classes), 32-bit floats; of a model trained on raw text also `terms`
+//! Tensors `weights` (features × classes) and `bias` (classes), 32-bit floats, or those of a forest; of a model trained on raw text also `terms`
 //! (UTF-8, a term a line) and `idf`, a weight a term: a million of them load faster so than from JSON. The metadata entry
 //! `ove` holds the [`Card`] as JSON, and `version` the version of this layout. A file is written beside its final place, synced and
 //! renamed: there is the old model or the new one, never a part of one.
+
+mod forest;
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -14,22 +16,22 @@ use safetensors::{Dtype, SafeTensors};
 use serde_json::json;
 
 use crate::error::{Error, Result};
-use crate::model::{Card, Linear, Model};
+use crate::model::{Card, Linear, Model, Settings, Weights};
 use crate::text::{Names, Text, TextOptions};
+use forest::Parts;
 
 const VERSION: &str = "1";
 
 impl Model {
     /// Writes the model.
     pub fn save(&self, path: &Path) -> Result<()> {
-        let (features, classes) = (self.linear.features(), self.linear.classes());
         let card = serde_json::to_string(&self.card)
             .map_err(|e| Error::ModelFile { path: path.to_owned(), reason: e.to_string() })?;
-        let (bias, weights) = (bytemuck::cast_slice(self.linear.bias()), bytemuck::cast_slice(self.linear.weights()));
-        let mut tensors = vec![
-            Tensor { name: "bias", dtype: "F32", shape: vec![classes], bytes: bias },
-            Tensor { name: "weights", dtype: "F32", shape: vec![features, classes], bytes: weights },
-        ];
+        let parts = Parts::of(&self.weights);
+        let mut tensors = match &self.weights {
+            Weights::Linear(linear) => linear_tensors(linear),
+            Weights::Forest(_) => parts.tensors(),
+        };
         if let Some(text) = &self.card.text {
             let (idf, terms) = (text.idf(), text.names().lines().as_bytes());
             tensors.push(Tensor {
@@ -119,17 +121,38 @@ fn parse(bytes: &[u8]) -> std::result::Result<Model, String> {
     if classes == 0 || card.counts.len() != classes {
         return Err(format!("{classes} classes with {} counts", card.counts.len()));
     }
-    let weights = file.tensor("weights").map_err(|e| e.to_string())?;
-    let bias = file.tensor("bias").map_err(|e| e.to_string())?;
-    let [features, columns] = *weights.shape() else { return Err("weights that are not a matrix".into()) };
-    if columns != classes || bias.shape() != [classes] {
-        return Err(format!("weights {:?} and bias {:?} for {classes} classes", weights.shape(), bias.shape()));
-    }
+    let weights = match card.options {
+        Settings::Linear(_) => Weights::Linear(parse_linear(&file, classes)?),
+        Settings::Forest(_) => Weights::Forest(forest::parse(&file, classes)?),
+    };
+    let features = match &weights {
+        Weights::Linear(linear) => linear.features(),
+        Weights::Forest(forest) => forest.features(),
+    };
     if ![0, features].contains(&card.feature_names.len()) {
         return Err(format!("{} feature names for {features} features", card.feature_names.len()));
     }
     if let Some(text) = &mut card.text {
         *text = parse_text(*text.options(), &file, features)?;
+    }
+    Ok(Model { weights, card })
+}
+
+fn linear_tensors(linear: &Linear) -> Vec<Tensor<'_>> {
+    let (features, classes) = (linear.features(), linear.classes());
+    let (bias, weights) = (bytemuck::cast_slice(linear.bias()), bytemuck::cast_slice(linear.weights()));
+    vec![
+        Tensor { name: "bias", dtype: "F32", shape: vec![classes], bytes: bias },
+        Tensor { name: "weights", dtype: "F32", shape: vec![features, classes], bytes: weights },
+    ]
+}
+
+fn parse_linear(file: &SafeTensors, classes: usize) -> std::result::Result<Linear, String> {
+    let weights = file.tensor("weights").map_err(|e| e.to_string())?;
+    let bias = file.tensor("bias").map_err(|e| e.to_string())?;
+    let [features, columns] = *weights.shape() else { return Err("weights that are not a matrix".into()) };
+    if columns != classes || bias.shape() != [classes] {
+        return Err(format!("weights {:?} and bias {:?} for {classes} classes", weights.shape(), bias.shape()));
     }
     let mut table = Vec::with_capacity((features + 1) * classes);
     table.extend(floats(&weights)?);
@@ -137,7 +160,7 @@ fn parse(bytes: &[u8]) -> std::result::Result<Model, String> {
     if let Some(at) = table.iter().position(|w| !w.is_finite()) {
         return Err(format!("the weight {} at {at}, but weights are finite", table[at]));
     }
-    Ok(Model { linear: Linear::new(classes, table), card })
+    Ok(Linear::new(classes, table))
 }
 
 fn floats<'a>(tensor: &TensorView<'a>) -> std::result::Result<impl Iterator<Item = f32> + use<'a>, String> {

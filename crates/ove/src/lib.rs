@@ -32,6 +32,7 @@ pub mod estimate;
 pub mod evaluate;
 pub mod events;
 pub mod file;
+pub mod forest;
 pub mod labels;
 pub mod math;
 mod memory;
@@ -51,10 +52,11 @@ pub mod write;
 pub use data::{Dataset, Row, Rows};
 pub use error::{Error, Place, Result};
 pub use evaluate::{Evaluation, evaluate};
+pub use forest::Forest;
 pub use labels::Labels;
-pub use model::{Linear, Model};
+pub use model::{Linear, Model, Settings, Weights};
 pub use objective::Objective;
-pub use options::{Options, Solver};
+pub use options::{ForestOptions, Options, Solver};
 pub use solve::{Fit, Problem, Progress, train};
 
 /// The README's examples are tests too.

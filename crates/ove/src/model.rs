@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::{Row, Rows};
 use crate::error::Result;
+use crate::forest::{Forest, Scratch};
 use crate::math::{log_sum_exp, vectorised};
-use crate::options::Options;
+use crate::options::{ForestOptions, Options};
 use crate::solve::in_pool;
 use crate::text::Text;
 
@@ -129,13 +130,85 @@ pub struct TracePoint {
     pub bound: f64,
 }
 
+/// The two forms of a model.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Weights {
+    /// A score for each class, and the exact softmax over all of them.
+    Linear(Linear),
+    /// Trees over the classes.
+    Forest(Forest),
+}
+
+/// The settings of either form.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Settings {
+    /// Of a linear model.
+    Linear(Options),
+    /// Of a forest.
+    Forest(ForestOptions),
+}
+
+impl Settings {
+    /// Those of a linear model.
+    pub fn linear(&self) -> Option<&Options> {
+        match self {
+            Settings::Linear(options) => Some(options),
+            Settings::Forest(_) => None,
+        }
+    }
+}
+
 /// A model with everything that a file keeps of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
-    /// Weights and biases.
-    pub linear: Linear,
+    /// What gives scores to rows.
+    pub weights: Weights,
     /// What the model knows beside its weights.
     pub card: Card,
+}
+
+impl Model {
+    /// K.
+    pub fn classes(&self) -> usize {
+        self.card.classes.len()
+    }
+
+    /// D.
+    pub fn features(&self) -> usize {
+        match &self.weights {
+            Weights::Linear(linear) => linear.features(),
+            Weights::Forest(forest) => forest.features(),
+        }
+    }
+
+    /// The weights of a linear model.
+    pub fn linear(&self) -> Option<&Linear> {
+        match &self.weights {
+            Weights::Linear(linear) => Some(linear),
+            Weights::Forest(_) => None,
+        }
+    }
+
+    /// The `count` most probable classes of each row in a range.
+    pub fn top(
+        &self,
+        rows: Rows<'_>,
+        range: Range<usize>,
+        count: usize,
+        threads: usize,
+    ) -> Result<Vec<Vec<Prediction>>> {
+        match &self.weights {
+            Weights::Linear(linear) => linear.top(rows, range, count, threads),
+            Weights::Forest(forest) => in_pool(threads, || {
+                let of_row = |scratch: &mut Scratch, n| {
+                    forest.begin(rows.row(n), scratch);
+                    forest.top(rows.row(n), count, scratch)
+                };
+                Ok(range.into_par_iter().map_init(Scratch::default, of_row).collect())
+            }),
+        }
+    }
 }
 
 /// What a model knows beside its weights: names, and how it was trained. Nothing here depends on the clock or the machine, so
@@ -143,7 +216,7 @@ pub struct Model {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Card {
     /// The settings it was trained with.
-    pub options: Options,
+    pub options: Settings,
     /// The name of each class.
     pub classes: Vec<String>,
     /// How many training rows each class had.

@@ -8,10 +8,11 @@
 //! not given.
 //!
 //! [`batch`] follows the gradient of the full sum. [`stochastic`] visits a few rows and a few of their remaining classes at a
-//! time. Both give the same bits for any number of threads.
+//! time. [`forest`] trains trees over very many classes instead. All give the same bits for any number of threads.
 
 pub(crate) mod all_classes;
 pub mod batch;
+pub mod forest;
 mod label_weights;
 pub mod lbfgs;
 pub mod stochastic;
@@ -70,9 +71,9 @@ impl Problem<'_> {
         Ok(())
     }
 
-    /// Whether these options can be meant for this problem.
-    fn check_options(&self, options: &Options) -> Result<()> {
-        match &options.class_weight {
+    /// Whether these class weights can be meant for this problem.
+    fn check_class_weight(&self, weight: &ClassWeight) -> Result<()> {
+        match weight {
             ClassWeight::Listed(weights) if weights.len() != self.classes => Err(Error::Mismatch {
                 found: format!("{} class weights for {} classes", weights.len(), self.classes),
                 allowed: "each class has one".into(),
@@ -139,7 +140,7 @@ pub struct Fit {
 pub fn train(problem: &Problem<'_>, options: &Options, watch: &mut Watch<'_>) -> Result<Fit> {
     options.check()?;
     problem.check()?;
-    problem.check_options(options)?;
+    problem.check_class_weight(&options.class_weight)?;
     in_pool(options.threads, || match options.solver {
         Solver::Batch => batch::train(problem, options, watch),
         Solver::Stochastic => stochastic::train(problem, options, watch),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ove::model::{Card, TracePoint};
 use ove::text::{Text, TextOptions};
-use ove::{Linear, Model, Options};
+use ove::{Linear, Model, Options, Settings, Weights};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 fn model(features: usize, table: Vec<f32>) -> Model {
     let classes = table.len() / (features + 1);
     let card = Card {
-        options: Options::default(),
+        options: Settings::Linear(Options::default()),
         classes: (0..classes).map(|k| format!("class {k}")).collect(),
         counts: (1..=classes as u64).collect(),
         feature_names: (0..features).map(|d| format!("\"word\" {d}")).collect(),
@@ -22,7 +22,7 @@ fn model(features: usize, table: Vec<f32>) -> Model {
         finished: true,
         trace: vec![TracePoint { updates: 10, bound: -0.1 }],
     };
-    Model { linear: Linear::new(classes, table), card }
+    Model { weights: Weights::Linear(Linear::new(classes, table)), card }
 }
 
 /// Two classes, one feature.
@@ -112,7 +112,7 @@ prop_compose! {
         }
         model.card.classes = names;
         model.card.counts = counts;
-        model.card.options = Options { l2, learning_rate: rate, ..Options::default() };
+        model.card.options = Settings::Linear(Options { l2, learning_rate: rate, ..Options::default() });
         model.card.trace = bounds.into_iter().zip(1..).map(|(bound, updates)| TracePoint { updates, bound }).collect();
         model.card.finished = finished;
         model
@@ -126,7 +126,7 @@ proptest! {
     fn what_is_saved_comes_back(model in models()) {
         let bytes = saved(&model);
         let again = load(&bytes).unwrap();
-        let bits = |model: &Model| model.linear.table().iter().map(|w| w.to_bits()).collect::<Vec<_>>();
+        let bits = |model: &Model| model.linear().unwrap().table().iter().map(|w| w.to_bits()).collect::<Vec<_>>();
         prop_assert_eq!(bits(&again), bits(&model));
         prop_assert_eq!(&again, &model);
         prop_assert_eq!(saved(&again), bytes);

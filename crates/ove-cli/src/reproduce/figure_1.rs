@@ -109,12 +109,12 @@ fn plane(setting: &Setting<'_>) -> Result<Results> {
     };
     let outcomes: Vec<Outcome> =
         Method::ALL.into_iter().map(|method| experiment::run(method, &options, &data, &data)).collect::<Result<_>>()?;
-    let softmax = &outcomes[0].model.linear;
+    let softmax = outcomes[0].linear();
     let cells = |outcome: &Outcome| {
         vec![
             outcome.method.name().to_owned(),
             format!("{:.2}", outcome.bound - outcome.penalty()),
-            format!("{:.3}", norm(softmax, &outcome.model.linear)),
+            format!("{:.3}", norm(softmax, outcome.linear())),
             format!("{:.3}", outcome.evaluation.error),
         ]
     };
@@ -149,7 +149,7 @@ fn plane(setting: &Setting<'_>) -> Result<Results> {
                     "figure": "1c",
                     "method": outcome.method.name(),
                     "bound": outcome.bound - outcome.penalty(),
-                    "norm": norm(softmax, &outcome.model.linear),
+                    "norm": norm(softmax, outcome.linear()),
                     "error": outcome.evaluation.error,
                     "train_seconds": outcome.train_seconds,
                 })

@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::Result;
 use ove::options::Options;
 use ove::step::{Schedule, StepKind};
-use ove::{Dataset, Fit, Model, evaluate};
+use ove::{Dataset, Fit, evaluate};
 use serde_json::json;
 
 use super::{Results, Setting, csv, find, read};
@@ -66,6 +66,7 @@ fn report(
     let rows = data.len() as f64;
     let updates_per_second = fit.updates as f64 / seconds;
     let curve: Vec<(f64, f64)> = fit.trace.iter().map(|p| (p.updates as f64 / rows, p.bound / rows)).collect();
+    let (threads, settings) = (options.threads, settings(&options));
     let model = train::into_model(fit, &data, options);
     let majority = 1.0 - model.card.counts.iter().copied().max().unwrap_or(0) as f64 / rows;
     drop(data);
@@ -73,7 +74,7 @@ fn report(
     eprintln!("large: evaluating {}", test.display());
     let mut test = read(test)?;
     test.use_classes(&model.card.classes);
-    let evaluation = evaluate(&model, test.rows(), &test.labels, model.card.options.threads)?;
+    let evaluation = evaluate(&model, test.rows(), &test.labels, threads)?;
     let peak = memory::peak_bytes();
     let chart = Chart {
         title: "The bound while it is sampled, a row".into(),
@@ -92,7 +93,7 @@ fn report(
         head: ["", "ours", "paper"].map(String::from).into(),
         rows: vec![
             line("training rows", model.card.rows.to_string(), "1186239"),
-            line("weights", format!("{} × {}", model.linear.classes(), model.linear.features() + 1), "2919 × 203883"),
+            line("weights", format!("{} × {}", model.classes(), model.features() + 1), "2919 × 203883"),
             line("seconds for five epochs", format!("{seconds:.1}"), "1560"),
             line("updates a second", format!("{updates_per_second:.0}"), "3802"),
             line("test error", format!("{:.4}", evaluation.error), "0.5311"),
@@ -107,7 +108,7 @@ fn report(
             caption: "Figure 3d: one row and five remaining classes an update, the rate halved after each epoch."
                 .into(),
         },
-        Block::Settings(settings(&model)),
+        Block::Settings(settings),
     ];
     let row = json!({
         "set": NAME,
@@ -119,8 +120,7 @@ fn report(
     Ok((blocks, row, csv("epochs,bound_a_row", curve.iter().map(|(e, b)| format!("{e},{b}")))))
 }
 
-fn settings(model: &Model) -> Vec<(String, String)> {
-    let o = &model.card.options;
+fn settings(o: &Options) -> Vec<(String, String)> {
     vec![
         ("an update sees".into(), format!("{} row, {} remaining classes", o.batch, o.classes)),
         ("step".into(), format!("{}, rate {} times {} an epoch", o.step, o.learning_rate, o.schedule)),

@@ -161,7 +161,7 @@ fn compare(set: &'static Set, train: &Dataset, test: &Dataset, setting: &Setting
 
 impl Compared {
     fn norm(&self, outcome: &Outcome) -> f64 {
-        norm(&self.outcomes[0].model.linear, &outcome.model.linear)
+        norm(self.outcomes[0].linear(), outcome.linear())
     }
 }
 

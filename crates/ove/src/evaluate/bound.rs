@@ -12,6 +12,7 @@ use super::rest::Rest;
 use crate::math::{softplus_sigmoid, sum_log_1p};
 use crate::model::Card;
 use crate::objective::Objective;
+use crate::options::Options;
 use crate::solve::all_classes::most_frequent;
 
 /// Beyond this s − f_y the product of two factors might overflow.
@@ -25,9 +26,9 @@ pub(super) struct Bound {
 }
 
 impl Bound {
-    pub fn new(card: &Card) -> Self {
+    pub fn new(card: &Card, options: &Options) -> Self {
         let mass: Vec<f64> = card.counts.iter().map(|&count| count as f64).collect();
-        Bound { objective: card.options.objective, merged: most_frequent(&mass, &card.options) }
+        Bound { objective: options.objective, merged: most_frequent(&mass, options) }
     }
 
     /// Its sum over labels with these scores. Among the `scores` of all classes those of the labels are −∞; `rest` loses C.

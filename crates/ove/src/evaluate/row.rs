@@ -4,8 +4,9 @@ use super::bound::Bound;
 use super::propensity::Propensities;
 use super::rest::Rest;
 use crate::data::Row;
+use crate::forest::{Forest, Scratch};
 use crate::math::log_sum_exp;
-use crate::model::Model;
+use crate::model::{Linear, Model, Weights};
 
 /// The ranks at which rankings are cut.
 pub(super) const AT: [usize; 3] = [1, 3, 5];
@@ -51,13 +52,15 @@ impl Outcome {
 
 /// What all rows share.
 pub(super) struct Measures {
-    bound: Bound,
+    /// Trees maximise no bound.
+    bound: Option<Bound>,
     propensities: Propensities,
 }
 
 impl Measures {
     pub fn new(model: &Model) -> Self {
-        Measures { bound: Bound::new(&model.card), propensities: Propensities::new(&model.card) }
+        let bound = model.card.options.linear().map(|options| Bound::new(&model.card, options));
+        Measures { bound, propensities: Propensities::new(&model.card) }
     }
 }
 
@@ -68,34 +71,64 @@ pub(super) struct Task<'a> {
     scores: Vec<f32>,
     label_scores: Vec<f64>,
     rest: Rest,
+    scratch: Scratch,
 }
 
 impl<'a> Task<'a> {
     pub fn new(model: &'a Model, measures: &'a Measures) -> Self {
-        let scores = vec![0.0; model.linear.classes()];
-        Task { model, measures, scores, label_scores: Vec::new(), rest: Rest::default() }
+        let scores = vec![0.0; model.linear().map_or(0, Linear::classes)];
+        let (rest, scratch) = (Rest::default(), Scratch::default());
+        Task { model, measures, scores, label_scores: Vec::new(), rest, scratch }
     }
 
     /// Of a row with these labels, and so many that the model does not know.
     pub fn outcome(&mut self, row: Row<'_>, labels: &[u32], unseen: usize) -> Outcome {
-        self.model.linear.scores(row, &mut self.scores);
-        let top = top(&self.scores);
-        let best = f64::from(self.scores[top[0] as usize]);
-        self.take_labels(labels);
-        self.rest.fill(&self.scores);
-        let total = log_sum_exp(self.label_scores.iter().copied().chain([self.rest.log_sum]));
+        match &self.model.weights {
+            Weights::Linear(linear) => self.linear_outcome(linear, row, labels, unseen),
+            Weights::Forest(forest) => self.forest_outcome(forest, row, labels, unseen),
+        }
+    }
+
+    fn forest_outcome(&mut self, forest: &Forest, row: Row<'_>, labels: &[u32], unseen: usize) -> Outcome {
+        forest.begin(row, &mut self.scratch);
+        let best = forest.top(row, TOP, &mut self.scratch);
+        let mut top = Vec::with_capacity(TOP);
+        top.extend(best.iter().map(|prediction| prediction.class));
+        let log_probability = labels.iter().map(|&label| forest.log_probability(row, label, &mut self.scratch)).sum();
+        let confidence = best[0].probability;
+        Outcome { confidence, log_probability, ..self.ranked(&top, labels, unseen) }
+    }
+
+    /// What a ranking of classes tells.
+    fn ranked(&self, top: &[u32], labels: &[u32], unseen: usize) -> Outcome {
         let mut hits = [false; TOP];
         top.iter().zip(&mut hits).for_each(|(class, hit)| *hit = labels.contains(class));
         Outcome {
             labels: labels.len(),
             unseen,
             hits,
+            propensity: self.measures.propensities.of_hits(top, &hits),
+            best_propensity: self.measures.propensities.of_best(labels, unseen),
+            ..Outcome::default()
+        }
+    }
+
+    fn linear_outcome(&mut self, linear: &Linear, row: Row<'_>, labels: &[u32], unseen: usize) -> Outcome {
+        linear.scores(row, &mut self.scores);
+        let top = top(&self.scores);
+        let best = f64::from(self.scores[top[0] as usize]);
+        self.take_labels(labels);
+        self.rest.fill(&self.scores);
+        let total = log_sum_exp(self.label_scores.iter().copied().chain([self.rest.log_sum]));
+        let exact = self.label_scores.iter().map(|&label| self.rest.log_probability(label)).sum();
+        let (label_scores, scores, rest) = (&self.label_scores, &self.scores, &mut self.rest);
+        let bound = self.measures.bound.as_ref().map(|bound| bound.of_labels(label_scores, scores, rest));
+        Outcome {
             confidence: (best - total).exp(),
             log_probability: self.label_scores.iter().map(|label| label - total).sum(),
-            exact: self.label_scores.iter().map(|&label| self.rest.log_probability(label)).sum(),
-            bound: self.measures.bound.of_labels(&self.label_scores, &self.scores, &mut self.rest),
-            propensity: self.measures.propensities.of_hits(&top, &hits),
-            best_propensity: self.measures.propensities.of_best(labels, unseen),
+            exact,
+            bound: bound.unwrap_or_default(),
+            ..self.ranked(&top, labels, unseen)
         }
     }
 

@@ -165,7 +165,7 @@ impl<'a> FullSum<'a> {
             problem,
             options,
             objective: AllClasses::new(options, &problem.mass()),
-            label_weights: LabelWeights::new(problem, options),
+            label_weights: LabelWeights::new(problem, &options.class_weight),
             blocks,
         }
     }

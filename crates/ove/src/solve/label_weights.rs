@@ -1,7 +1,7 @@
 //! How often each label of each row counts: w_n c_y, the weight of its row times that of its class.
 
 use super::Problem;
-use crate::options::{ClassWeight, Options};
+use crate::options::ClassWeight;
 
 /// The weights of rows and classes.
 pub(crate) struct LabelWeights<'a> {
@@ -12,8 +12,8 @@ pub(crate) struct LabelWeights<'a> {
 }
 
 impl<'a> LabelWeights<'a> {
-    pub fn new(problem: &Problem<'a>, options: &Options) -> Self {
-        let classes = match &options.class_weight {
+    pub fn new(problem: &Problem<'a>, class_weight: &ClassWeight) -> Self {
+        let classes = match class_weight {
             ClassWeight::Equal => Vec::new(),
             ClassWeight::Balanced => balanced(&problem.counts()),
             ClassWeight::Listed(weights) => weights.clone(),

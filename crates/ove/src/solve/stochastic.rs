@@ -123,7 +123,7 @@ impl<'a, C: Cell> Run<'a, C> {
             weights: Part::new(),
             bias: Part::new(),
             ranges: balanced_ranges(problem, threads),
-            label_weights: LabelWeights::new(problem, options),
+            label_weights: LabelWeights::new(problem, &options.class_weight),
             visits,
         }
     }

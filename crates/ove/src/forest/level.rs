@@ -1,0 +1,215 @@
+//! The nodes of one level of a tree: which of its children a row belongs to, for any few of the nodes.
+//!
+//! Weights are sparse: the feature, then the node, then the child, two bytes for the child and two for the weight (bfloat16: the upper
+//! half of a 32-bit float). A feature of a row brings its nodes in one piece, and each node its weights in another:
+//!
+//! ```text
+//! starts    feature 0: 0    feature 1: 2      …      where its cells start
+//! nodes     3      17       17                …      of each cell
+//! ends      1      3        4                 …      where its entries end
+//! entries   (0,.7) (0,.2)(5,−.4)  (2, 1.3)    …
+//! ```
+
+use crate::data::Row;
+
+/// What every child scores without a feature of the node: the margin of a row that does not belong to it.
+pub(crate) const BIAS: f32 = -1.0;
+
+/// The weight of one child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    child: u16,
+    /// The upper half of a 32-bit float.
+    weight: u16,
+}
+
+impl Entry {
+    /// Rounds the weight to the nearest of 16 bits.
+    pub fn new(child: u16, weight: f32) -> Self {
+        let bits = weight.to_bits();
+        let to_even = 0x7fff + (bits >> 16 & 1);
+        Entry { child, weight: (bits.wrapping_add(to_even) >> 16) as u16 }
+    }
+
+    /// From a weight of 16 bits.
+    pub fn from_bits(child: u16, weight: u16) -> Self {
+        Entry { child, weight }
+    }
+
+    /// The 16 bits of the weight.
+    pub fn bits(self) -> u16 {
+        self.weight
+    }
+
+    /// The child.
+    #[inline]
+    pub fn child(self) -> usize {
+        self.child.into()
+    }
+
+    /// Its weight.
+    #[inline]
+    pub fn weight(self) -> f32 {
+        f32::from_bits(u32::from(self.weight) << 16)
+    }
+}
+
+/// Linear scores for the children of some nodes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Level {
+    /// Where the children of each node start among those of all, and where the last ones end.
+    children: Vec<usize>,
+    starts: Vec<u32>,
+    nodes: Vec<u16>,
+    ends: Vec<u32>,
+    entries: Vec<Entry>,
+}
+
+/// The numbers of a level, for a file.
+pub struct Parts<'a> {
+    /// Where the cells of each feature start, and where the last ones end.
+    pub starts: &'a [u32],
+    /// The node of each cell.
+    pub nodes: &'a [u16],
+    /// Where its entries end.
+    pub ends: &'a [u32],
+    /// The entries.
+    pub entries: &'a [Entry],
+}
+
+impl Level {
+    /// From its parts, after a check that they fit together. `children` says where the children of each node start.
+    pub fn new(
+        children: Vec<usize>,
+        starts: Vec<u32>,
+        nodes: Vec<u16>,
+        ends: Vec<u32>,
+        entries: Vec<Entry>,
+    ) -> Result<Self, &'static str> {
+        let last = |numbers: &[u32]| numbers.last().copied().unwrap_or(0) as usize;
+        if starts.first() != Some(&0) || last(&starts) != nodes.len() || nodes.len() != ends.len() {
+            return Err("features and nodes that do not match");
+        }
+        if last(&ends) != entries.len() {
+            return Err("nodes and weights that do not match");
+        }
+        if !starts.is_sorted() || !ends.is_sorted() {
+            return Err("weights that do not follow each other");
+        }
+        let level = Level { children, starts, nodes, ends, entries };
+        for feature in 0..level.features() {
+            let cells = level.cells(feature);
+            if !level.nodes[cells.clone()].is_sorted_by(|a, b| a < b) {
+                return Err("a feature whose nodes do not rise");
+            }
+            for cell in cells {
+                let Some(width) = level.width(level.nodes[cell].into()) else { return Err("a node that is not there") };
+                let entries = level.entries_of(cell);
+                if entries.iter().any(|entry| entry.child() >= width) {
+                    return Err("a weight of a child that is not there");
+                }
+                if entries.iter().any(|entry| !entry.weight().is_finite()) {
+                    return Err("a weight that is not finite");
+                }
+            }
+        }
+        Ok(level)
+    }
+
+    /// Its numbers.
+    pub fn parts(&self) -> Parts<'_> {
+        Parts { starts: &self.starts, nodes: &self.nodes, ends: &self.ends, entries: &self.entries }
+    }
+
+    /// D.
+    pub fn features(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Where the children of each node start among those of all, and where the last ones end.
+    pub fn children(&self) -> &[usize] {
+        &self.children
+    }
+
+    /// How many children a node has.
+    fn width(&self, node: usize) -> Option<usize> {
+        Some(self.children.get(node + 1)? - self.children[node])
+    }
+
+    #[inline]
+    fn cells(&self, feature: usize) -> std::ops::Range<usize> {
+        self.starts[feature] as usize..self.starts[feature + 1] as usize
+    }
+
+    #[inline]
+    fn entries_of(&self, cell: usize) -> &[Entry] {
+        let start = if cell == 0 { 0 } else { self.ends[cell - 1] };
+        &self.entries[start as usize..self.ends[cell] as usize]
+    }
+
+    /// Drops the weights below a threshold.
+    pub fn prune(&mut self, threshold: f32) {
+        let (mut starts, mut nodes, mut ends, mut entries) = (vec![0], Vec::new(), Vec::new(), Vec::new());
+        for feature in 0..self.features() {
+            for cell in self.cells(feature) {
+                let before = entries.len();
+                let kept = self.entries_of(cell).iter().filter(|entry| entry.weight().abs() >= threshold);
+                entries.extend(kept.copied());
+                if entries.len() > before {
+                    nodes.push(self.nodes[cell]);
+                    ends.push(entries.len() as u32);
+                }
+            }
+            starts.push(nodes.len() as u32);
+        }
+        *self = Level { children: std::mem::take(&mut self.children), starts, nodes, ends, entries };
+    }
+
+    /// f_c(x) of the children of some nodes, rising, node after node.
+    pub fn scores(&self, nodes: &[u16], row: Row<'_>, scores: &mut Vec<f32>) {
+        scores.clear();
+        scores.resize(nodes.iter().filter_map(|&node| self.width(node.into())).sum(), BIAS);
+        for (&feature, &value) in row.indices.iter().zip(row.values) {
+            if feature as usize >= self.features() {
+                break;
+            }
+            let cells = self.cells(feature as usize);
+            let (mut at, mut first) = (cells.start, 0);
+            for &node in nodes {
+                // Both rise: each search starts where the last one ended.
+                at += self.nodes[at..cells.end].partition_point(|&n| n < node);
+                if at == cells.end {
+                    break;
+                }
+                let width = self.children[usize::from(node) + 1] - self.children[usize::from(node)];
+                if self.nodes[at] == node {
+                    let scores = &mut scores[first..first + width];
+                    for entry in self.entries_of(at) {
+                        scores[entry.child()] += value * entry.weight();
+                    }
+                }
+                first += width;
+            }
+        }
+    }
+
+    /// −E_c(x) of the children of some nodes, rising, node after node.
+    pub fn energies(&self, nodes: &[u16], row: Row<'_>, out: &mut Vec<f32>) {
+        self.scores(nodes, row, out);
+        for score in out {
+            let lack = (1.0 - *score).max(0.0);
+            *score = -lack * lack;
+        }
+    }
+
+    /// Adds the weights of a child to the sums of its features.
+    pub fn add_weights_of(&self, node: usize, child: usize, sums: &mut [f32]) {
+        for (feature, sum) in sums.iter_mut().enumerate() {
+            let cells = self.cells(feature);
+            if let Ok(at) = self.nodes[cells.clone()].binary_search(&(node as u16)) {
+                let entries = self.entries_of(cells.start + at);
+                *sum += entries.iter().find(|entry| entry.child() == child).map_or(0.0, |entry| entry.weight());
+            }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Grows a [`Forest`]: classes that share words come into the same leaf ([`groups`]), and each node learns which of its children a row
+//! belongs to ([`node`]).
+//!
+//! A node sees only the rows that have a class below it, and its children learn independently of each other. So a row costs about
+//! 2√K scores a tree instead of K, each node works on a small table of its own, and all nodes of all trees can be trained
+//! at the same time, with the same bits for any number of threads.
+
+mod calibrate;
+mod groups;
+mod level;
+mod node;
+
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use rayon::prelude::*;
+
+use super::label_weights::LabelWeights;
+use super::{Problem, in_pool};
+use crate::error::Result;
+use crate::forest::{Forest, Tree, leaf_starts};
+use crate::options::ForestOptions;
+use crate::random::Stream;
+use node::{Examples, Job, Weights};
+
+/// Children that one job trains at most: their sums stay in the first-level cache, and a root gives work to several threads.
+const BLOCK: usize = 128;
+
+/// The most rows that are held out to calibrate probabilities, and the part of all rows that they may be.
+const HELD_OUT: (usize, usize) = (1000, 50);
+
+/// Weights smaller than this are not kept; twice as many for half of it change precision by less than .001.
+const NEGLIGIBLE: f64 = 0.03;
+
+/// Hears which share of the work is done, and may end the training early.
+pub type Watch<'a> = dyn FnMut(f64) -> ControlFlow<()> + Send + 'a;
+
+/// A forest, and whether it was trained to the end.
+pub fn train(problem: &Problem<'_>, options: &ForestOptions, watch: &mut Watch<'_>) -> Result<(Forest, bool)> {
+    options.check()?;
+    problem.check()?;
+    problem.check_class_weight(&options.class_weight)?;
+    in_pool(options.threads, || Ok(grow(problem, options, watch)))
+}
+
+fn grow(problem: &Problem<'_>, options: &ForestOptions, watch: &mut Watch<'_>) -> (Forest, bool) {
+    let rows = problem.rows.len();
+    let mut shuffled: Vec<u32> = (0..rows as u32).collect();
+    Stream::of(&[options.seed, u64::MAX]).shuffle(&mut shuffled);
+    let (held_out, train) = shuffled.split_at(HELD_OUT.0.min(rows / HELD_OUT.1));
+    let mut train = train.to_vec();
+    train.sort_unstable();
+
+    let vectors = groups::class_vectors(problem, &train);
+    let leaves = leaf_count(problem.classes);
+    let orders: Vec<Vec<u32>> = (0..options.trees as u64)
+        .into_par_iter()
+        .map(|tree| groups::order(&vectors, problem.rows.features(), leaves, Stream::of(&[options.seed, tree])))
+        .collect();
+    drop(vectors);
+    let plans: Vec<Plan> =
+        orders.into_par_iter().map(|order| Plan::new(problem, options, &train, order, leaves)).collect();
+
+    let growth = Growth::new(problem, options, watch);
+    let trees = growth.train(plans);
+    let finished = !growth.stopped.into_inner();
+    let mut forest = Forest::new(problem.rows.features(), trees, calibrate::USUAL);
+    forest.calibration = calibrate::fit(&forest, problem, held_out);
+    (forest, finished)
+}
+
+/// The power of two from √K on: 256 for 25,000 classes.
+fn leaf_count(classes: usize) -> usize {
+    let root = (classes as f64).sqrt().ceil() as usize;
+    root.next_power_of_two().min(classes)
+}
+
+/// What a tree will learn: the classes of its leaves, and which rows each node sees.
+struct Plan {
+    order: Vec<u32>,
+    /// The root first.
+    nodes: Vec<Examples>,
+}
+
+impl Plan {
+    fn new(problem: &Problem<'_>, options: &ForestOptions, train: &[u32], order: Vec<u32>, leaves: usize) -> Self {
+        let starts = leaf_starts(problem.classes, leaves);
+        let mut place = vec![(0, 0); problem.classes];
+        for (leaf, range) in starts.windows(2).enumerate() {
+            for (child, &class) in order[range[0]..range[1]].iter().enumerate() {
+                place[class as usize] = (leaf, child as u16);
+            }
+        }
+        let mut nodes = vec![Examples::new(leaves)];
+        nodes.extend(starts.windows(2).map(|range| Examples::new(range[1] - range[0])));
+        let weights = LabelWeights::new(problem, &options.class_weight);
+        let (mut own, mut own_weights) = (Vec::new(), Vec::new());
+        for &row in train {
+            let labels = &problem.labels[row as usize];
+            weights.of_row(row as usize, labels, &mut own_weights);
+            own.clear();
+            own.extend(labels.iter().zip(&own_weights).map(|(&label, &w)| (place[label as usize], w as f32)));
+            own.sort_unstable_by_key(|&(place, _)| place);
+            let row_weight = problem.row_weights.get(row as usize).copied().unwrap_or(1.0) as f32;
+            for group in own.chunk_by(|a, b| a.0.0 == b.0.0) {
+                let leaf = group[0].0.0;
+                let mean = group.iter().map(|(_, w)| w).sum::<f32>() / group.len() as f32;
+                nodes[0].own(leaf as u16, mean);
+                group.iter().for_each(|&((_, child), w)| nodes[leaf + 1].own(child, w));
+                nodes[leaf + 1].end_row(row, row_weight);
+            }
+            nodes[0].end_row(row, row_weight);
+        }
+        Plan { order, nodes }
+    }
+}
+
+/// All nodes of all trees, with what they report on the way.
+struct Growth<'a, 'w> {
+    problem: &'a Problem<'a>,
+    options: &'a ForestOptions,
+    watch: Mutex<&'a mut Watch<'w>>,
+    stopped: AtomicBool,
+    /// Children times rows passed so far.
+    passed: AtomicUsize,
+    epochs: usize,
+}
+
+impl<'a, 'w> Growth<'a, 'w> {
+    fn new(problem: &'a Problem<'a>, options: &'a ForestOptions, watch: &'a mut Watch<'w>) -> Self {
+        let (stopped, passed) = (AtomicBool::new(false), AtomicUsize::new(0));
+        let epochs = options.epochs_for(problem.rows.len());
+        Growth { problem, options, watch: Mutex::new(watch), stopped, passed, epochs }
+    }
+
+    fn train(&self, plans: Vec<Plan>) -> Vec<Tree> {
+        let mut jobs = Vec::new();
+        for (tree, plan) in plans.iter().enumerate() {
+            for (node, examples) in plan.nodes.iter().enumerate() {
+                let blocks = examples.children.div_ceil(BLOCK);
+                let cut = |block: usize| examples.children * block / blocks;
+                jobs.extend((0..blocks).map(|block| (tree, node, cut(block)..cut(block + 1))));
+            }
+        }
+        // The long ones first; the same order whatever finishes when.
+        let cost = |&(tree, node, _): &(usize, usize, _)| plans[tree].nodes[node].len();
+        let mut first: Vec<usize> = (0..jobs.len()).collect();
+        first.sort_by_key(|&job| std::cmp::Reverse(cost(&jobs[job])));
+        let total: usize = jobs.iter().map(|job| cost(job) * job.2.len()).sum::<usize>() * self.epochs;
+
+        let mut trained: Vec<(usize, Weights)> = first
+            .into_par_iter()
+            .with_max_len(1)
+            .map_init(Vec::new, |local, job| {
+                let (tree, node, children) = jobs[job].clone();
+                let seed = Stream::of(&[self.options.seed, tree as u64, node as u64, children.start as u64]);
+                let width = children.len();
+                let work = Job {
+                    rows: self.problem.rows,
+                    examples: &plans[tree].nodes[node],
+                    children,
+                    options: self.options,
+                    epochs: self.epochs,
+                    negligible: NEGLIGIBLE as f32,
+                };
+                (job, work.train(seed, local, &mut |rows| self.report(rows * width, total)))
+            })
+            .collect();
+        trained.sort_unstable_by_key(|&(job, _)| job);
+        let mut trained = trained.into_iter().map(|(_, weights)| weights);
+        // By tree: the blocks of the root, then those of the leaves, with the node that each is of.
+        let mut learned: Vec<[Vec<(u16, Weights)>; 2]> = plans.iter().map(|_| Default::default()).collect();
+        for (tree, node, _) in jobs {
+            let level = &mut learned[tree][usize::from(node > 0)];
+            level.push((node.saturating_sub(1) as u16, trained.next().expect("one for each job")));
+        }
+        let features = self.problem.rows.features();
+        let tree = |(plan, [root, leaves]): (Plan, [Vec<(u16, Weights)>; 2])| {
+            let count = plan.nodes.len() - 1;
+            let starts = leaf_starts(plan.order.len(), count);
+            Tree::new(level::build(features, vec![0, count], root), level::build(features, starts, leaves), plan.order)
+        };
+        plans.into_par_iter().zip(learned).map(tree).collect()
+    }
+
+    /// Tells of more work done; whether to go on.
+    fn report(&self, work: usize, total: usize) -> ControlFlow<()> {
+        let passed = self.passed.fetch_add(work, Ordering::Relaxed) + work;
+        let done = passed as f64 / total as f64;
+        // Whoever finds another thread reporting leaves it to that one.
+        if let Ok(mut watch) = self.watch.try_lock()
+            && watch(done).is_break()
+            && done < 1.0
+        {
+            self.stopped.store(true, Ordering::Relaxed);
+        }
+        if self.stopped.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}

@@ -1,0 +1,90 @@
+//! Fits what makes probabilities of energies and votes, on rows that no node saw.
+
+use rayon::prelude::*;
+
+use crate::forest::{Calibration, Forest, Scratch};
+use crate::model::Prediction;
+use crate::solve::Problem;
+
+/// Without enough rows to fit on: between the best for titles and the best for legal documents.
+pub(super) const USUAL: Calibration = Calibration { temperature: 1.5, vote_power: None };
+
+/// γ without enough rows to fit it on.
+const USUAL_POWER: f32 = 1.0;
+
+/// Rows that a fit needs.
+const ENOUGH: usize = 100;
+
+/// Where the best value is looked for, and in how many golden sections.
+const RANGE: (f32, f32) = (0.1, 10.0);
+const SECTIONS: usize = 12;
+
+/// The best classes of a row whose votes are to become probabilities.
+const TOP: usize = 5;
+
+/// The calibration under which the labels of these rows are most probable.
+pub(super) fn fit(forest: &Forest, problem: &Problem<'_>, rows: &[u32]) -> Calibration {
+    let several = problem.labels.total() > problem.labels.len();
+    if rows.len() < ENOUGH {
+        return Calibration { vote_power: several.then_some(USUAL_POWER), ..USUAL };
+    }
+    let temperature = smallest(|tau| nlpd(forest, problem, rows, tau));
+    let vote_power = several.then(|| {
+        let votes = votes(forest, problem, rows);
+        smallest(|power| surprise(&votes, power))
+    });
+    Calibration { temperature, vote_power }
+}
+
+/// −Σ log p(label).
+fn nlpd(forest: &Forest, problem: &Problem<'_>, rows: &[u32], temperature: f32) -> f64 {
+    let of_row = |scratch: &mut Scratch, &n: &u32| {
+        let (row, labels) = (problem.rows.row(n as usize), &problem.labels[n as usize]);
+        forest.begin(row, scratch);
+        -labels.iter().map(|&label| forest.log_probability_at(temperature, row, label, scratch)).sum::<f64>()
+    };
+    // Collected first: the order of the sum does not depend on threads.
+    rows.par_iter().map_init(Scratch::default, of_row).collect::<Vec<_>>().iter().sum()
+}
+
+/// The votes for the best classes of these rows, and whether they are labels.
+fn votes(forest: &Forest, problem: &Problem<'_>, rows: &[u32]) -> Vec<(f64, bool)> {
+    let of_row = |scratch: &mut Scratch, &n: &u32| {
+        let row = problem.rows.row(n as usize);
+        forest.begin(row, scratch);
+        let is_label = |vote: Prediction| (vote.probability, problem.labels[n as usize].contains(&vote.class));
+        forest.votes(row, TOP, scratch).into_iter().map(is_label).collect::<Vec<_>>()
+    };
+    rows.par_iter().map_init(Scratch::default, of_row).collect::<Vec<_>>().concat()
+}
+
+/// −Σ log of the probability of what is so: v^γ of labels, 1 − v^γ of others.
+fn surprise(votes: &[(f64, bool)], power: f32) -> f64 {
+    let of = |&(vote, is_label): &(f64, bool)| {
+        let p = vote.powf(power.into());
+        // A vote may be one, and be wrong.
+        -(if is_label { p } else { 1.0 - p }).max(1e-6).ln()
+    };
+    votes.iter().map(of).sum()
+}
+
+/// Where a function of a positive number with one valley is smallest, by golden sections of its logarithm.
+fn smallest(of: impl Fn(f32) -> f64) -> f32 {
+    const GOLDEN: f32 = 0.618_034;
+    let of = |log: f32| of(log.exp());
+    let (mut low, mut high) = (RANGE.0.ln(), RANGE.1.ln());
+    let (mut a, mut b) = (high - GOLDEN * (high - low), low + GOLDEN * (high - low));
+    let (mut at_a, mut at_b) = (of(a), of(b));
+    for _ in 0..SECTIONS {
+        if at_a < at_b {
+            (high, b, at_b) = (b, a, at_a);
+            a = high - GOLDEN * (high - low);
+            at_a = of(a);
+        } else {
+            (low, a, at_a) = (a, b, at_b);
+            b = low + GOLDEN * (high - low);
+            at_b = of(b);
+        }
+    }
+    (0.5 * (low + high)).exp()
+}

@@ -1,0 +1,232 @@
+//! One node learns which of its children a row belongs to: one-vs-rest with the squared hinge, by stochastic descent.
+//!
+//! ```text
+//! Σ_n w_n Σ_c c_n max(0, 1 − y_nc f_c(x_n))²  +  λ/2 Σ_c ‖w_c‖²          y_nc = 1 for its children, −1 for the others
+//! ```
+//!
+//! Steps are implicit: the derivative 2 w (1 − y f) is taken where the step leads to, which divides it by 1 + 2 w η ‖x‖². However large a
+//! rate, a weight or a row is, no step goes beyond the margin.
+//!
+//! A child that a row is far from belonging to (f_c ≤ −1) does not move. The weights of all children of a block lie side by side for each
+//! feature, so that a row moves through whole vectors.
+
+use std::ops::{ControlFlow, Range};
+
+use crate::data::Rows;
+use crate::forest::{BIAS, Entry};
+use crate::math::vectorised;
+use crate::options::ForestOptions;
+use crate::random::Stream;
+
+/// Rows between two looks at the watch.
+const ROWS_A_REPORT: usize = 4096;
+
+/// The rate falls in a straight line to this part of itself.
+const LAST_RATE: f32 = 0.02;
+
+/// Weights are multiples of a common scale, which the penalty shrinks; below this they are multiplied out.
+const SMALLEST_SCALE: f32 = 1e-6;
+
+/// The rows that a node sees, each with the children it belongs to.
+pub(super) struct Examples {
+    pub children: usize,
+    rows: Vec<u32>,
+    row_weights: Vec<f32>,
+    ends: Vec<u32>,
+    own: Vec<(u16, f32)>,
+}
+
+impl Examples {
+    pub fn new(children: usize) -> Self {
+        Examples { children, rows: Vec::new(), row_weights: Vec::new(), ends: Vec::new(), own: Vec::new() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The row that is being built belongs to a child, which counts so often.
+    pub fn own(&mut self, child: u16, weight: f32) {
+        self.own.push((child, weight));
+    }
+
+    pub fn end_row(&mut self, row: u32, weight: f32) {
+        self.rows.push(row);
+        self.row_weights.push(weight);
+        self.ends.push(self.own.len() as u32);
+    }
+
+    /// The children that example `n` belongs to, rising.
+    fn own_of(&self, n: usize) -> &[(u16, f32)] {
+        let start = if n == 0 { 0 } else { self.ends[n - 1] };
+        &self.own[start as usize..self.ends[n] as usize]
+    }
+}
+
+/// A block of children of one node.
+pub(super) struct Job<'a> {
+    pub rows: Rows<'a>,
+    pub examples: &'a Examples,
+    pub children: Range<usize>,
+    pub options: &'a ForestOptions,
+    pub epochs: usize,
+    /// Weights smaller than this are not kept.
+    pub negligible: f32,
+}
+
+impl Job<'_> {
+    /// Trains. `local` is room for the local number of each feature; `report` hears how many rows were passed.
+    pub fn train(
+        &self,
+        mut random: Stream,
+        local: &mut Vec<u32>,
+        report: &mut dyn FnMut(usize) -> ControlFlow<()>,
+    ) -> Weights {
+        let (features, indices, ends) = self.localise(local);
+        let width = self.children.len().next_multiple_of(8);
+        let mut block = Block::new(width, features.len());
+        let mut order: Vec<u32> = (0..self.examples.len() as u32).collect();
+        let total = (order.len() * self.epochs) as f32;
+        let shrink = (self.options.l2 / order.len() as f64) as f32;
+        let mut passed = 0;
+        'epochs: for _ in 0..self.epochs {
+            random.shuffle(&mut order);
+            for chunk in order.chunks(ROWS_A_REPORT) {
+                for &n in chunk {
+                    let n = n as usize;
+                    let rate = self.options.learning_rate as f32 * (1.0 - passed as f32 / total).max(LAST_RATE);
+                    passed += 1;
+                    let indices = &indices[if n == 0 { 0 } else { ends[n - 1] }..ends[n]];
+                    let values = self.rows.row(self.examples.rows[n] as usize).values;
+                    self.step(&mut block, n, indices, values, rate);
+                    block.shrink(1.0 - rate * shrink);
+                }
+                if report(chunk.len()).is_break() {
+                    break 'epochs;
+                }
+            }
+        }
+        self.keep(&features, &block)
+    }
+
+    /// The features of the examples, rising, and the examples with local numbers of features.
+    fn localise(&self, local: &mut Vec<u32>) -> (Vec<u32>, Vec<u32>, Vec<usize>) {
+        local.resize(self.rows.features(), u32::MAX);
+        let rows = || self.examples.rows.iter().map(|&row| self.rows.row(row as usize));
+        let mut features = Vec::new();
+        for &feature in rows().flat_map(|row| row.indices) {
+            if std::mem::replace(&mut local[feature as usize], 0) == u32::MAX {
+                features.push(feature);
+            }
+        }
+        features.sort_unstable();
+        features.iter().zip(0..).for_each(|(&feature, number)| local[feature as usize] = number);
+        let (mut indices, mut ends) = (Vec::new(), Vec::with_capacity(self.examples.len()));
+        for row in rows() {
+            indices.extend(row.indices.iter().map(|&feature| local[feature as usize]));
+            ends.push(indices.len());
+        }
+        features.iter().for_each(|&feature| local[feature as usize] = u32::MAX);
+        (features, indices, ends)
+    }
+
+    /// Moves the weights against the derivative of one example.
+    fn step(&self, block: &mut Block, n: usize, indices: &[u32], values: &[f32], rate: f32) {
+        scores(&block.weights, indices, values, block.scale, &mut block.scores);
+        let own = self.examples.own_of(n).iter().filter(|(child, _)| self.children.contains(&usize::from(*child)));
+        // The ways of its own children need their scores, which those of the others overwrite.
+        block.own.clear();
+        let length = values.iter().map(|value| value * value).sum::<f32>();
+        let pull = |weight: f32| 2.0 * weight / (1.0 + 2.0 * weight * rate * length);
+        block.own.extend(own.map(|&(child, weight)| {
+            let child = usize::from(child) - self.children.start;
+            (child, pull(weight) * (1.0 - block.scores[child]).max(0.0))
+        }));
+        away(&mut block.scores, pull(self.examples.row_weights[n]));
+        for &(child, way) in &block.own {
+            block.scores[child] = way;
+        }
+        climb(&mut block.weights, indices, values, rate / block.scale, &block.scores);
+    }
+
+    fn keep(&self, features: &[u32], block: &Block) -> Weights {
+        let first = self.children.start as u16;
+        let mut kept = Weights::default();
+        for (&feature, weights) in features.iter().zip(block.weights.chunks(block.width)) {
+            let weights = weights[..self.children.len()].iter().map(|w| w * block.scale).zip(first..);
+            let before = kept.entries.len();
+            kept.entries.extend(weights.filter(|(w, _)| w.abs() >= self.negligible).map(|(w, c)| Entry::new(c, w)));
+            if kept.entries.len() > before {
+                kept.features.push((feature, (kept.entries.len() - before) as u32));
+            }
+        }
+        kept
+    }
+}
+
+/// What a job learned: the features with weights, rising, each with how many it has.
+#[derive(Default)]
+pub(super) struct Weights {
+    pub features: Vec<(u32, u32)>,
+    pub entries: Vec<Entry>,
+}
+
+/// The weights of a block of children, feature-major, each to be multiplied by `scale`.
+struct Block {
+    width: usize,
+    weights: Vec<f32>,
+    scale: f32,
+    scores: Vec<f32>,
+    /// The children of the row at hand, with the ways that they go.
+    own: Vec<(usize, f32)>,
+}
+
+impl Block {
+    fn new(width: usize, features: usize) -> Self {
+        Block { width, weights: vec![0.0; features * width], scale: 1.0, scores: vec![0.0; width], own: Vec::new() }
+    }
+
+    fn shrink(&mut self, factor: f32) {
+        self.scale *= factor;
+        if self.scale < SMALLEST_SCALE {
+            self.weights.iter_mut().for_each(|w| *w *= self.scale);
+            self.scale = 1.0;
+        }
+    }
+}
+
+vectorised! {
+    /// f_c(x) of all children.
+    fn scores(weights: &[f32], indices: &[u32], values: &[f32], scale: f32, scores: &mut [f32]) {
+        scores.fill(BIAS);
+        for (&feature, &value) in indices.iter().zip(values) {
+            let start = feature as usize * scores.len();
+            let (weights, value) = (&weights[start..start + scores.len()], value * scale);
+            for (score, weight) in scores.iter_mut().zip(weights) {
+                *score += value * weight;
+            }
+        }
+    }
+}
+
+vectorised! {
+    /// In place of scores, the way that the other children have to go, against max(0, 1 + f).
+    fn away(scores: &mut [f32], pull: f32) {
+        for score in scores {
+            *score = -pull * (*score - BIAS).max(0.0);
+        }
+    }
+}
+
+vectorised! {
+    /// w_c ← w_c + rate · (its way) · x.
+    fn climb(weights: &mut [f32], indices: &[u32], values: &[f32], rate: f32, ways: &[f32]) {
+        for (&feature, &value) in indices.iter().zip(values) {
+            let start = feature as usize * ways.len();
+            let step = value * rate;
+            for (weight, way) in weights[start..start + ways.len()].iter_mut().zip(ways) {
+                *weight += step * way;
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Trees over classes: they learn, their probabilities are probabilities, and nothing depends on threads.
+
+use std::ops::ControlFlow;
+
+use ove::forest::{Forest, Scratch};
+use ove::model::Card;
+use ove::random::Stream;
+use ove::solve::forest::train;
+use ove::{Dataset, Error, ForestOptions, Model, Problem, Settings, Weights, evaluate};
+
+const CLASSES: usize = 200;
+
+/// Class k has the words k and k + 1 of its own and a few that all classes share; with `several`, a row may have two neighbours.
+fn data(rows: usize, several: bool, seed: u64) -> Dataset {
+    let mut random = Stream::of(&[seed, 77]);
+    let mut data = Dataset::new(CLASSES + 31, (0..CLASSES).map(|k| format!("c{k:03}")).collect());
+    for _ in 0..rows {
+        let class = random.below(CLASSES as u64) as u32;
+        data.push_entry(class, 0.6);
+        data.push_entry(class + 1, 0.5);
+        data.push_entry(CLASSES as u32 + 1 + random.below(30) as u32, 0.6);
+        let next = (class + 1) % CLASSES as u32;
+        if several && random.below(2) == 0 { data.end_row(&[class, next]) } else { data.end_row(&[class]) }
+    }
+    data
+}
+
+fn problem(data: &Dataset) -> Problem<'_> {
+    Problem { rows: data.rows(), labels: &data.labels, row_weights: &data.row_weights, classes: CLASSES }
+}
+
+fn forest(data: &Dataset, options: &ForestOptions) -> Forest {
+    train(&problem(data), options, &mut |_| ControlFlow::Continue(())).unwrap().0
+}
+
+fn model(forest: Forest, data: &Dataset) -> Model {
+    let card = Card {
+        options: Settings::Forest(ForestOptions::default()),
+        classes: data.classes.clone(),
+        counts: problem(data).counts(),
+        feature_names: Vec::new(),
+        text: None,
+        rows: data.len() as u64,
+        finished: true,
+        trace: Vec::new(),
+    };
+    Model { weights: Weights::Forest(forest), card }
+}
+
+#[test]
+fn it_finds_the_class_of_rows_it_never_saw() {
+    for several in [false, true] {
+        let train = data(20_000, several, 0);
+        let test = data(1000, several, 1);
+        let model = model(forest(&train, &ForestOptions::default()), &train);
+        let found = evaluate(&model, test.rows(), &test.labels, 0).unwrap();
+        assert!(found.error < 0.02, "several {several}: {found:?}");
+        assert!(found.ece < 0.1, "several {several}: {found:?}");
+        assert_eq!((found.bound, found.gap), (None, None));
+    }
+}
+
+#[test]
+fn probabilities_of_all_classes_sum_to_one() {
+    let train = data(5000, false, 0);
+    let forest = forest(&train, &ForestOptions::default());
+    let mut scratch = Scratch::default();
+    for n in 0..20 {
+        let row = train.rows().row(n);
+        forest.begin(row, &mut scratch);
+        let sum: f64 = (0..CLASSES as u32).map(|k| forest.log_probability(row, k, &mut scratch).exp()).sum();
+        assert!((sum - 1.0).abs() < 1e-4, "{sum}");
+        for prediction in forest.top(row, 5, &mut scratch) {
+            let exact = forest.log_probability(row, prediction.class, &mut scratch).exp();
+            assert!((prediction.probability - exact).abs() < 1e-6, "{prediction:?} {exact}");
+        }
+    }
+}
+
+#[test]
+fn same_bits_for_any_number_of_threads() {
+    let train = data(3000, true, 0);
+    let with = |threads| forest(&train, &ForestOptions { threads, ..ForestOptions::default() });
+    let one = with(1);
+    for threads in [2, 3, 7] {
+        assert!(with(threads) == one, "{threads} threads");
+    }
+    let other = forest(&train, &ForestOptions { seed: 1, ..ForestOptions::default() });
+    assert!(other != one);
+}
+
+#[test]
+fn a_file_gives_the_same_forest_back() {
+    for several in [false, true] {
+        let train = data(2000, several, 0);
+        let model = model(forest(&train, &ForestOptions { trees: 2, ..ForestOptions::default() }), &train);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("forest.model");
+        model.save(&path).unwrap();
+        assert!(Model::load(&path).unwrap() == model);
+    }
+}
+
+#[test]
+fn a_file_that_was_changed_is_refused() {
+    let train = data(500, false, 0);
+    let model = model(forest(&train, &ForestOptions { trees: 1, ..ForestOptions::default() }), &train);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("forest.model");
+    model.save(&path).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    let header = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    // Whatever number is changed, the file is refused or gives a model that can be used: never a panic.
+    for at in (8 + header..bytes.len()).step_by(97) {
+        let mut bytes = bytes.clone();
+        bytes[at] ^= 0x55;
+        std::fs::write(&path, &bytes).unwrap();
+        match Model::load(&path) {
+            Ok(model) => drop(model.top(train.rows(), 0..5, 5, 1).unwrap()),
+            Err(error) => assert!(matches!(error, Error::ModelFile { .. }), "{error}"),
+        }
+    }
+    std::fs::write(&path, &bytes[..bytes.len() - 5]).unwrap();
+    assert!(matches!(Model::load(&path), Err(Error::ModelFile { .. })));
+}
+
+#[test]
+fn small_weights_can_be_dropped() {
+    let train = data(5000, false, 0);
+    let mut forest = forest(&train, &ForestOptions::default());
+    let before = forest.weights();
+    forest.prune(0.2);
+    assert!(forest.weights() < before && forest.weights() > 0);
+    let found = evaluate(&model(forest, &train), train.rows(), &train.labels, 0).unwrap();
+    assert!(found.error < 0.05, "{found:?}");
+}
+
+#[test]
+fn a_class_that_weighs_more_pulls_its_words_more() {
+    let train = data(4000, false, 0);
+    let pull = |weight: f64| {
+        let mut list = vec![1.0; CLASSES];
+        list[7] = weight;
+        let class_weight = ove::options::ClassWeight::Listed(list);
+        let forest = forest(&train, &ForestOptions { class_weight, epochs: Some(1), ..ForestOptions::default() });
+        forest.weights_of(7).iter().find(|(feature, _)| *feature == 7).unwrap().1
+    };
+    assert!(pull(5.0) > 1.1 * pull(1.0));
+}
+
+#[test]
+fn what_speaks_for_a_class_are_its_words() {
+    let train = data(10_000, false, 0);
+    let forest = forest(&train, &ForestOptions::default());
+    let mut weights = forest.weights_of(50);
+    weights.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let mut best: Vec<u32> = weights[..2].iter().map(|&(feature, _)| feature).collect();
+    best.sort_unstable();
+    assert_eq!(best, [50, 51]);
+}
+
+#[test]
+fn a_stopped_run_leaves_a_forest() {
+    let train = data(20_000, false, 0);
+    let mut calls = 0;
+    let (forest, finished) = ove::solve::forest::train(&problem(&train), &ForestOptions::default(), &mut |done| {
+        assert!((0.0..=1.0).contains(&done));
+        calls += 1;
+        if calls > 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })
+    .unwrap();
+    assert!(!finished);
+    model(forest, &train).top(train.rows(), 0..10, 5, 1).unwrap();
+}
+
+#[test]
+fn settings_out_of_range_are_named() {
+    let train = data(100, false, 0);
+    let refused = |options: ForestOptions| {
+        let error =
+            ove::solve::forest::train(&problem(&train), &options, &mut |_| ControlFlow::Continue(())).unwrap_err();
+        error.to_string()
+    };
+    assert!(refused(ForestOptions { trees: 0, ..ForestOptions::default() }).contains("trees"));
+    assert!(refused(ForestOptions { epochs: Some(0), ..ForestOptions::default() }).contains("epochs"));
+    assert!(refused(ForestOptions { learning_rate: -1.0, ..ForestOptions::default() }).contains("learning-rate"));
+}
