@@ -21,7 +21,7 @@ pub struct ObjectiveFlags {
     /// What is maximised: the paper's bound, a tighter one, the exact log probability, or Bouchard's bound
     #[arg(long, value_parser = choice!(Objective), default_value_t = Options::default().objective)]
     pub objective: Objective,
-    /// For merged: how many of the most frequent classes share one logarithm
+    /// For merged: how many of the most frequent classes share one logarithm; with the rivals sampler, the drawn ones do instead
     #[arg(long, value_name = "N", default_value_t = Options::default().merge)]
     pub merge: usize,
     /// λ of the penalty λ/2·‖w‖² on the sum over all rows
@@ -36,7 +36,7 @@ pub struct StochasticFlags {
     /// How many remaining classes a row visits
     #[arg(long, value_name = "S", default_value_t = Options::default().classes)]
     pub classes: usize,
-    /// How these are drawn
+    /// How these are drawn: all alike, the frequent ones more often, or those of rows that share a feature
     #[arg(long, value_parser = choice!(SamplerKind), default_value_t = Options::default().sampler)]
     pub sampler: SamplerKind,
     /// For the frequency sampler: the power of a class's count

@@ -46,7 +46,7 @@ pub struct Options {
     pub l2: f64,
     /// Whether the bias is penalised like a weight.
     pub penalty_on_bias: bool,
-    /// Merged objective: how many of the most frequent classes share one logarithm.
+    /// Merged objective: how many of the most frequent classes share one logarithm. With the rivals sampler, the drawn ones do instead.
     pub merge: usize,
     /// How often the labels of each class count.
     #[serde(default)]

@@ -9,6 +9,19 @@
 //! The learning rate is the step for one row and one visited class: a class that stands for w̄ = (K − 1)/S others has its
 //! weight divided by w̄ again, together with the penalty. That changes the unit of the rate, not the maximum, and a good rate no
 //! longer depends on K. The reported bound keeps its weights, and so its scale.
+//!
+//! The merged objective with the rivals sampler puts the drawn classes themselves into the one logarithm, each as often as it stands for
+//! others, and nothing remains outside:
+//!
+//! ```text
+//! − log(1 + Σ_m w_m e^{f_m − f_y}),        w_m e^{f_m} = e^{f_m + log w_m}
+//! ```
+//!
+//! The sum is an unbiased estimate of that over all classes, so this is a sampled softmax. It is no lower bound: the logarithm of an
+//! estimate is too small on average (Jensen), less so the more classes are drawn. Its derivatives lie between −1 and 1 whatever the
+//! weights, so w̄ = 1. On 20,000 rows of EURLEX57K (K = 3,135, three epochs) its precision at 1 with S = 30 is 0.81 at a rate of 2,
+//! where one-vs-each has 0.60 with rivals and 0.57 with uniform classes. At a rate of 0.5 it is 0.72, where eq. 6, a bound, with a set C of
+//! at most 20 rivals and ten uniform classes outside, has 0.60.
 
 use std::ops::Range;
 
@@ -21,9 +34,10 @@ use crate::data::Row;
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::model::{Linear, TracePoint};
+use crate::objective::Objective;
 use crate::options::Options;
 use crate::random::Stream;
-use crate::sampler::{Sampler, Turn};
+use crate::sampler::{Sampler, SamplerKind, Turn};
 use crate::step::{AdagradCell, Cell, Pace, SgdCell, StepKind};
 
 /// Points of the trace at most: a curve to look at, which weighs little in the model file.
@@ -58,6 +72,8 @@ struct Visits {
     sampler: Sampler,
     /// C, in class order.
     merged: Vec<u32>,
+    /// Whether the drawn classes share one logarithm.
+    together: bool,
     /// How many remaining classes are drawn.
     sampled: usize,
     /// How many classes a row visits, about.
@@ -79,6 +95,8 @@ struct Visit {
     /// First the scores, then the derivatives, weighted and in units of the rate.
     derivatives: Vec<f64>,
     weights: Vec<f64>,
+    /// log w_m of the classes inside the logarithm, where these are drawn.
+    log_weights: Vec<f64>,
     excluded: Vec<u32>,
     scratch: Vec<f64>,
     bound: f64,
@@ -86,26 +104,33 @@ struct Visit {
 
 impl Visits {
     fn new(problem: &Problem<'_>, options: &Options) -> Self {
-        let sampler = Sampler::new(options.sampler, &problem.counts(), options.power);
+        let sampler = Sampler::new(options.sampler, problem, options.power);
         let all = problem.classes - 1;
-        let merged = most_frequent(&problem.mass(), options);
+        let together = options.objective == Objective::Merged && options.sampler == SamplerKind::Rivals;
+        let merged = if together { Vec::new() } else { most_frequent(&problem.mass(), options) };
         let sampled = if options.objective.samples_classes() { options.classes.min(all) } else { all };
-        let stands_for = (all.saturating_sub(merged.len()) as f64 / sampled as f64).max(1.0);
+        let apart = if together { 0 } else { all.saturating_sub(merged.len()) };
+        let stands_for = (apart as f64 / sampled as f64).max(1.0);
         let labels = problem.labels.total().div_ceil(problem.labels.len());
         let width = (labels + merged.len() + sampled).min(problem.classes);
-        Visits { sampler, merged, sampled, width, stands_for }
+        Visits { sampler, merged, together, sampled, width, stands_for }
     }
 
     /// Fills in the classes of a visit with their weights.
-    fn choose(&self, labels: &[u32], turn: Turn, visit: &mut Visit) {
+    fn choose(&self, row: Row<'_>, labels: &[u32], turn: Turn, visit: &mut Visit) {
         visit.classes.clear();
         visit.weights.clear();
+        visit.log_weights.clear();
         visit.classes.extend_from_slice(labels);
         visit.classes.extend(self.merged.iter().filter(|class| !labels.contains(class)));
         visit.inside = visit.classes.len() - labels.len();
         visit.excluded.clone_from(&visit.classes);
         visit.excluded.sort_unstable();
-        self.sampler.draw(turn, &visit.excluded, self.sampled, &mut visit.classes, &mut visit.weights);
+        self.sampler.draw(row, turn, &visit.excluded, self.sampled, &mut visit.classes, &mut visit.weights);
+        if self.together {
+            visit.inside = visit.weights.len();
+            visit.log_weights.extend(visit.weights.drain(..).map(f64::ln));
+        }
     }
 }
 
@@ -212,7 +237,7 @@ impl<'a, C: Cell> Run<'a, C> {
         visit.row = row as usize;
         let turn = Turn { seed: self.options.seed, row: row.into(), epoch: epoch as u64 };
         let labels = &self.problem.labels[visit.row];
-        self.visits.choose(labels, turn, visit);
+        self.visits.choose(self.problem.rows.row(visit.row), labels, turn, visit);
         self.label_weights.of_row(visit.row, labels, &mut visit.label_weights);
         if self.is_sequential() {
             for &feature in self.problem.rows.row(visit.row).indices {
@@ -226,7 +251,10 @@ impl<'a, C: Cell> Run<'a, C> {
     /// Phase one, for one row: the scores of the classes it visits, and the derivatives of the objective.
     fn gather(&self, visit: &mut Visit) {
         self.scores(self.problem.rows.row(visit.row), &visit.classes, &mut visit.derivatives);
-        let Visit { derivatives, label_weights, inside, weights, scratch, .. } = visit;
+        let Visit { derivatives, label_weights, inside, weights, log_weights, scratch, .. } = visit;
+        for (score, log_weight) in derivatives[label_weights.len()..].iter_mut().zip(log_weights) {
+            *score += *log_weight;
+        }
         visit.bound = self.options.objective.of_labels(derivatives, label_weights, *inside, weights, scratch);
         let unit = 1.0 / self.visits.stands_for;
         derivatives.iter_mut().for_each(|derivative| *derivative *= unit);
