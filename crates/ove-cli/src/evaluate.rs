@@ -82,6 +82,7 @@ impl Timed {
             per(e.bound, e),
             per(e.gap, e)
         )?;
+        say!("rivals           {:.1} of {} remaining classes carry the gradient", e.effective_rivals, e.classes - 1)?;
         say!("precision@1/3/5  {:.4} {:.4} {:.4}", e.precision_at_1, e.precision_at_3, e.precision_at_5)?;
         say!("nDCG@3/5         {:.4} {:.4}", e.ndcg_at_3, e.ndcg_at_5)?;
         say!("PSP@1/3/5        {:.4} {:.4} {:.4}", e.psp_at_1, e.psp_at_3, e.psp_at_5)?;

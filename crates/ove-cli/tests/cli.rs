@@ -338,10 +338,11 @@ mod predict {
 mod evaluate {
     use super::*;
 
-    const KEYS: [&str; 20] = [
+    const KEYS: [&str; 21] = [
         "bound",
         "classes",
         "ece",
+        "effective_rivals",
         "error",
         "features",
         "gap",
@@ -471,7 +472,7 @@ mod train {
         dir.create("fruit.svm", FRUIT);
         let text = dir.run("train fruit.svm -o m --solver batch --l2 1 --valid fruit.svm").ok();
         let heads: Vec<&str> = text.lines().map(|line| line.split("  ").next().unwrap()).collect();
-        let valid = ["rows", "error", "nlpd", "bound", "precision@1/3/5", "nDCG@3/5", "PSP@1/3/5", "ECE"];
+        let valid = ["rows", "error", "nlpd", "bound", "rivals", "precision@1/3/5", "nDCG@3/5", "PSP@1/3/5", "ECE"];
         assert_eq!(heads, [&["model", "train seconds", "bound"], &valid[..]].concat());
     }
 

@@ -29,6 +29,8 @@ pub(super) struct Outcome {
     pub exact: f64,
     /// The objective.
     pub bound: f64,
+    /// Σ K_eff over the labels.
+    pub effective_rivals: f64,
     /// Σ 1/p_l of the hits, cut at [`AT`], and that of the best possible ranking.
     pub propensity: [f64; AT.len()],
     pub best_propensity: [f64; AT.len()],
@@ -93,6 +95,7 @@ impl<'a> Task<'a> {
             confidence: (best - total).exp(),
             log_probability: self.label_scores.iter().map(|label| label - total).sum(),
             exact: self.label_scores.iter().map(|&label| self.rest.log_probability(label)).sum(),
+            effective_rivals: self.label_scores.iter().map(|&label| self.rest.effective_rivals(label)).sum(),
             bound: self.measures.bound.of_labels(&self.label_scores, &self.scores, &mut self.rest),
             propensity: self.measures.propensities.of_hits(&top, &hits),
             best_propensity: self.measures.propensities.of_best(labels, unseen),
