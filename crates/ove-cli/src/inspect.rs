@@ -78,9 +78,8 @@ fn show_class(model: &Model, name: &str, args: &Args) -> Result<()> {
         found: format!("`{name}`"),
         allowed: format!("the model has {} classes such as {}", card.classes.len(), card.classes[0]),
     })?;
-    let classes = model.linear.classes();
-    let mut weights: Vec<(usize, f32)> =
-        model.linear.weights().iter().skip(class).step_by(classes).copied().enumerate().collect();
+    let weight = |d: usize| (d, model.linear.weight(d as u32, class as u32));
+    let mut weights: Vec<(usize, f32)> = (0..model.linear.features()).map(weight).collect();
     weights.sort_by(|a, b| b.1.total_cmp(&a.1));
     let count = args.top.min(weights.len());
     let speaks_for = weights[..count].iter().filter(|(_, w)| *w > 0.0);

@@ -82,7 +82,7 @@ pub struct ThreadFlags {
     pub threads: usize,
 }
 
-/// The options that the flags say, but for the class weights, which need the classes.
+/// The options that the flags say, but for the class weights and the cells, which need the data.
 pub fn options(
     solver: Solver,
     penalty_on_bias: bool,
@@ -107,6 +107,7 @@ pub fn options(
         learning_rate: stochastic.learning_rate,
         schedule: stochastic.schedule,
         seed: stochastic.seed,
+        cells: None,
         tolerance: batch.tolerance,
         iterations: batch.iterations,
         threads: threads.threads,

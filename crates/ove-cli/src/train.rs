@@ -45,7 +45,7 @@ pub struct Args {
     /// Subsampled rows and classes, or L-BFGS on the full sum
     #[arg(long, value_parser = choice!(Solver), default_value_t = Options::default().solver)]
     solver: Solver,
-    /// The most memory that the weights may take
+    /// The most memory that the weights may take; the stochastic solver lets weights share it where there are too many
     #[arg(long, value_name = "BYTES", default_value = "8GB")]
     memory: Bytes,
     #[command(flatten)]
@@ -79,8 +79,11 @@ pub fn run(args: Args) -> Result<()> {
     data.drop_unused_classes();
     options.class_weight = class_weight(args.class_weight.as_deref(), &data.classes)?;
     let valid = args.valid.as_deref();
-    check_memory(&data, &options, args.memory)?;
+    keep_within(args.memory, &data, &mut options)?;
     eprintln!("{} rows, {} features, {} classes", data.len(), data.features(), data.classes.len());
+    if let Some(cells) = options.cells {
+        eprintln!("their weights share {cells} cells, which --memory allows");
+    }
 
     let start = Instant::now();
     let (model, fit_summary) = interrupt::held(|| {
@@ -187,23 +190,27 @@ fn check_output(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a table beyond the budget before anything is allocated.
-fn check_memory(data: &Dataset, options: &Options, memory: Bytes) -> Result<()> {
-    let bytes_a_weight = match (options.solver, options.step) {
+/// Has weights share cells where the budget is too small for all of them, before anything is allocated. Refuses where that does not help.
+fn keep_within(memory: Bytes, data: &Dataset, options: &mut Options) -> Result<()> {
+    let bytes_a_cell = match (options.solver, options.step) {
         // Six vectors in 64 bits and six pairs of vectors in 32 take 96 bytes; the rest is for the derivatives of the rows.
         (Solver::Batch, _) => 16 * 8,
-        (Solver::Stochastic, StepKind::Sgd) => 4 + 4,
-        (Solver::Stochastic, StepKind::Adagrad) => 12 + 4,
+        // The model takes the memory of the cells that it is made from.
+        (Solver::Stochastic, StepKind::Sgd) => 4,
+        (Solver::Stochastic, StepKind::Adagrad) => 12,
     };
-    let weights = (data.features() as u64 + 1) * data.classes.len() as u64;
-    let needed = Bytes(weights * bytes_a_weight);
-    if needed.0 > memory.0 {
+    let (features, classes) = (data.features() as u64 + 1, data.classes.len() as u64);
+    let needed = Bytes(features * classes * bytes_a_cell);
+    if needed.0 <= memory.0 {
+        return Ok(());
+    }
+    let shared = (memory.0 / bytes_a_cell).saturating_sub(classes);
+    if options.solver == Solver::Batch || shared < classes {
         bail!(
-            "{} classes times {} features need {needed} for the {} solver, but --memory allows {memory}",
-            data.classes.len(),
-            data.features() + 1,
+            "{classes} classes times {features} features need {needed} for the {} solver, but --memory allows {memory}",
             options.solver,
         );
     }
+    options.cells = Some(shared as usize);
     Ok(())
 }

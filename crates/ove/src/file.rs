@@ -1,7 +1,8 @@
 //! The model file: safetensors, so that NumPy and Torch can read the weights too.
 //!
 //! Tensors `weights` (features × classes) and `bias` (classes), 32-bit floats; the metadata entry `ove` holds the
-//! [`Card`] as JSON, and `version` the version of this layout. A file is written beside its final place, synced and
+//! [`Card`] as JSON, and `version` the version of this layout. Where weights share [`Places`], `weights` is a list of
+//! cells and the entry `hashed_features` says of how many features. A file is written beside its final place, synced and
 //! renamed: there is the old model or the new one, never a part of one.
 
 use std::fs::{self, File};
@@ -13,6 +14,7 @@ use serde_json::json;
 
 use crate::error::{Error, Result};
 use crate::model::{Card, Linear, Model};
+use crate::places::Places;
 
 const VERSION: &str = "1";
 
@@ -26,10 +28,16 @@ impl Model {
             (bytemuck::cast_slice(self.linear.bias()), bytemuck::cast_slice(self.linear.weights()));
         // By hand: the safetensors crate writes metadata in a random order, but the same run gives the same file.
         let end = bias.len() + weights.len();
+        let mut metadata = json!({ "ove": card, "version": VERSION });
+        let mut shape = json!([features, classes]);
+        if self.linear.places().is_hashed() {
+            metadata["hashed_features"] = features.to_string().into();
+            shape = json!([self.linear.places().cells()]);
+        }
         let mut header = json!({
-            "__metadata__": { "ove": card, "version": VERSION },
+            "__metadata__": metadata,
             "bias": { "dtype": "F32", "shape": [classes], "data_offsets": [0, bias.len()] },
-            "weights": { "dtype": "F32", "shape": [features, classes], "data_offsets": [bias.len(), end] },
+            "weights": { "dtype": "F32", "shape": shape, "data_offsets": [bias.len(), end] },
         })
         .to_string();
         // Tensors start at a multiple of 8 bytes.
@@ -91,14 +99,14 @@ fn parse(bytes: &[u8]) -> std::result::Result<Model, String> {
     }
     let weights = file.tensor("weights").map_err(|e| e.to_string())?;
     let bias = file.tensor("bias").map_err(|e| e.to_string())?;
-    let [features, columns] = *weights.shape() else { return Err("weights that are not a matrix".into()) };
-    if columns != classes || bias.shape() != [classes] {
-        return Err(format!("weights {:?} and bias {:?} for {classes} classes", weights.shape(), bias.shape()));
+    let places = places(weights.shape(), classes, metadata.get("hashed_features"))?;
+    if bias.shape() != [classes] {
+        return Err(format!("bias {:?} for {classes} classes", bias.shape()));
     }
-    if ![0, features].contains(&card.feature_names.len()) {
-        return Err(format!("{} feature names for {features} features", card.feature_names.len()));
+    if ![0, places.features()].contains(&card.feature_names.len()) {
+        return Err(format!("{} feature names for {} features", card.feature_names.len(), places.features()));
     }
-    let mut table = Vec::with_capacity((features + 1) * classes);
+    let mut table = Vec::with_capacity(places.cells() + classes);
     for tensor in [weights, bias] {
         if tensor.dtype() != Dtype::F32 {
             return Err(format!("weights of type {:?}, but they are 32-bit floats", tensor.dtype()));
@@ -108,5 +116,19 @@ fn parse(bytes: &[u8]) -> std::result::Result<Model, String> {
     if let Some(at) = table.iter().position(|w| !w.is_finite()) {
         return Err(format!("the weight {} at {at}, but weights are finite", table[at]));
     }
-    Ok(Model { linear: Linear::new(classes, table), card })
+    Ok(Model { linear: Linear::with_places(places, table), card })
+}
+
+/// Where the weights of a tensor with this shape are.
+fn places(shape: &[usize], classes: usize, hashed: Option<&String>) -> std::result::Result<Places, String> {
+    match (shape, hashed) {
+        (&[features, columns], None) if columns == classes => Ok(Places::dense(features, classes)),
+        (&[_, _], None) => Err(format!("weights {shape:?} for {classes} classes")),
+        (_, None) => Err("weights that are not a matrix".into()),
+        (&[cells], Some(features)) if cells >= classes => match features.parse() {
+            Ok(features) => Ok(Places::hashed(features, classes, cells)),
+            Err(_) => Err(format!("hashed_features `{features}`, but it is a number")),
+        },
+        (_, Some(_)) => Err(format!("weights {shape:?} for {classes} classes that share cells")),
+    }
 }

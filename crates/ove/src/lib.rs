@@ -38,6 +38,7 @@ pub mod model;
 mod names;
 pub mod objective;
 pub mod options;
+pub mod places;
 pub mod random;
 pub mod read;
 pub mod sampler;

@@ -72,6 +72,12 @@ impl Problem<'_> {
 
     /// Whether these options can be meant for this problem.
     fn check_options(&self, options: &Options) -> Result<()> {
+        if let Some(cells) = options.cells.filter(|&cells| cells < self.classes) {
+            return Err(Error::Mismatch {
+                found: format!("{cells} cells for {} classes", self.classes),
+                allowed: "each class has at least one".into(),
+            });
+        }
         match &options.class_weight {
             ClassWeight::Listed(weights) if weights.len() != self.classes => Err(Error::Mismatch {
                 found: format!("{} class weights for {} classes", weights.len(), self.classes),

@@ -2,7 +2,7 @@
 //!
 //! A batch of rows passes in two phases. *Gather*, in parallel over rows, with the weights read-only: each row visits its own
 //! classes, those of C (merged objective), and a sample of the rest, which all its labels share; it leaves the derivative of the objective for each visited
-//! class, eq. 16. *Scatter*, in parallel over ranges of features: each range takes the rows in order and moves the
+//! class, eq. 16. *Scatter*, in parallel over ranges of cells: each range takes the rows in order and moves the
 //! weights that it holds. Every weight thus sees the same moves in the same order for any number of threads, in safe Rust. A batch of
 //! one row is plain SGD.
 //!
@@ -36,6 +36,7 @@ use crate::memory;
 use crate::model::{Linear, TracePoint};
 use crate::objective::Objective;
 use crate::options::Options;
+use crate::places::Places;
 use crate::random::Stream;
 use crate::sampler::{Sampler, SamplerKind, Turn};
 use crate::step::{AdagradCell, Cell, Pace, SgdCell, StepKind};
@@ -59,11 +60,13 @@ struct Run<'a, C: Cell> {
     options: &'a Options,
     visits: Visits,
     label_weights: LabelWeights<'a>,
-    /// Weights and biases as in [`Linear`]: feature-major, (D + 1) × K, the biases last.
+    /// Where the weights are in the table.
+    places: Places,
+    /// Weights and biases as in [`Linear`], the biases last.
     table: Vec<C>,
     weights: Part<C>,
     bias: Part<C>,
-    /// Ranges of features with about equally many entries, one a thread.
+    /// Ranges of cells that are touched about equally often, one a thread.
     ranges: Vec<Range<usize>>,
 }
 
@@ -141,13 +144,19 @@ impl<'a, C: Cell> Run<'a, C> {
             * visits.width as f64
             * (1.0 + problem.rows.entries() as f64 / problem.rows.len() as f64);
         let threads = if touched < PARALLEL_FROM as f64 { 1 } else { rayon::current_num_threads() };
+        let (features, classes) = (problem.rows.features(), problem.classes);
+        let places = match options.cells {
+            Some(cells) => Places::hashed(features, classes, cells),
+            None => Places::dense(features, classes),
+        };
         Run {
             problem,
             options,
-            table: memory::zeroed((problem.rows.features() + 1) * problem.classes),
+            places,
+            table: memory::zeroed(places.cells() + classes),
             weights: Part::new(),
             bias: Part::new(),
-            ranges: balanced_ranges(problem, threads),
+            ranges: balanced_ranges(problem, places, threads),
             label_weights: LabelWeights::new(problem, options),
             visits,
         }
@@ -206,7 +215,7 @@ impl<'a, C: Cell> Run<'a, C> {
     fn visit(&mut self, visits: &mut [Visit], rate: f64, epoch: usize, next: &[u32], upcoming: &mut [Visit]) -> f64 {
         let (rows, batch) = (self.problem.rows.len() as f64, visits.len() as f64);
         let shrink = rate * self.options.l2 / self.visits.stands_for * batch / rows;
-        let (weights, bias) = self.table.split_at_mut(self.problem.rows.features() * self.problem.classes);
+        let (weights, bias) = self.table.split_at_mut(self.places.cells());
         self.weights.advance(rate, shrink, weights);
         self.bias.advance(rate, if self.options.penalty_on_bias { shrink } else { 0.0 }, bias);
 
@@ -241,8 +250,7 @@ impl<'a, C: Cell> Run<'a, C> {
         self.label_weights.of_row(visit.row, labels, &mut visit.label_weights);
         if self.is_sequential() {
             for &feature in self.problem.rows.row(visit.row).indices {
-                let start = feature as usize * self.problem.classes;
-                let weights = &self.table[start..start + self.problem.classes];
+                let weights = &self.table[self.places.of_feature(feature)];
                 visit.classes.iter().for_each(|&class| memory::prefetch(&weights[class as usize]));
             }
         }
@@ -261,21 +269,20 @@ impl<'a, C: Cell> Run<'a, C> {
     }
 
     fn scores(&self, row: Row<'_>, classes: &[u32], scores: &mut Vec<f64>) {
-        let bias = &self.table[self.bias_start()..];
+        let bias = &self.table[self.places.cells()..];
         scores.clear();
         scores.extend(classes.iter().map(|&class| f64::from(bias[class as usize].weight(self.bias.rule))));
         for (&feature, &value) in row.indices.iter().zip(row.values) {
-            let start = feature as usize * self.problem.classes;
-            let weights = &self.table[start..start + self.problem.classes];
+            let weights = &self.table[self.places.of_feature(feature)];
             for (score, &class) in scores.iter_mut().zip(classes) {
                 *score += f64::from(value * weights[class as usize].weight(self.weights.rule));
             }
         }
     }
 
-    /// Phase two: every range of features takes the rows in order and moves the weights it holds.
+    /// Phase two: every range of cells takes the rows in order and moves the weights it holds.
     fn scatter(&mut self, visits: &[Visit]) {
-        let (mut rest, bias) = self.table.split_at_mut(self.problem.rows.features() * self.problem.classes);
+        let (mut rest, bias) = self.table.split_at_mut(self.places.cells());
         for visit in visits {
             for (&class, &derivative) in visit.classes.iter().zip(&visit.derivatives) {
                 bias[class as usize].climb(derivative as f32, self.bias.rule);
@@ -283,14 +290,14 @@ impl<'a, C: Cell> Run<'a, C> {
         }
         let mut shares = Vec::with_capacity(self.ranges.len());
         for range in &self.ranges {
-            let (share, tail) = rest.split_at_mut(range.len() * self.problem.classes);
+            let (share, tail) = rest.split_at_mut(range.len());
             shares.push((range, share));
             rest = tail;
         }
-        let (problem, rule) = (self.problem, self.weights.rule);
+        let (problem, places, rule) = (self.problem, self.places, self.weights.rule);
         let scatter = |(range, share): (&Range<usize>, &mut [C])| {
             for visit in visits {
-                scatter_row(problem.rows.row(visit.row), visit, range, share, problem.classes, rule);
+                scatter_row(problem.rows.row(visit.row), visit, places, range, share, rule);
             }
         };
         match shares.len() {
@@ -299,27 +306,22 @@ impl<'a, C: Cell> Run<'a, C> {
         }
     }
 
-    /// Where the biases start in the table.
-    fn bias_start(&self) -> usize {
-        self.problem.rows.features() * self.problem.classes
-    }
-
     /// The weight at a place of the table.
     fn weight(&self, at: usize, cell: C) -> f32 {
-        cell.weight(if at < self.bias_start() { self.weights.rule } else { self.bias.rule })
+        cell.weight(if at < self.places.cells() { self.weights.rule } else { self.bias.rule })
     }
 
     /// The model as it is now.
     fn linear(&self) -> Linear {
         let weights = self.table.par_iter().enumerate().map(|(at, &cell)| self.weight(at, cell));
-        Linear::new(self.problem.classes, weights.collect())
+        Linear::with_places(self.places, weights.collect())
     }
 
     /// The model at the end, in the memory of its cells: a table that just fits has no room for a copy.
     fn into_linear(mut self) -> Linear {
         let table = std::mem::take(&mut self.table);
         let weights = table.into_iter().enumerate().map(|(at, cell)| self.weight(at, cell));
-        Linear::new(self.problem.classes, weights.collect())
+        Linear::with_places(self.places, weights.collect())
     }
 }
 
@@ -346,32 +348,35 @@ impl<C: Cell> Part<C> {
     }
 }
 
-/// Moves the weights of one row's features that lie in a range; `share` holds the cells of that range.
+/// Moves the weights of one row that lie in a range of cells; `share` holds these.
 fn scatter_row<C: Cell>(
     row: Row<'_>,
     visit: &Visit,
+    places: Places,
     range: &Range<usize>,
     share: &mut [C],
-    classes: usize,
     rule: C::Rule,
 ) {
-    let from = row.indices.partition_point(|&feature| (feature as usize) < range.start);
-    let to = row.indices.partition_point(|&feature| (feature as usize) < range.end);
-    for (&feature, &value) in row.indices[from..to].iter().zip(&row.values[from..to]) {
-        let start = (feature as usize - range.start) * classes;
-        let cells = &mut share[start..start + classes];
+    let entries = places.entries_within(row, range);
+    for (&feature, &value) in row.indices[entries.clone()].iter().zip(&row.values[entries]) {
+        // Hashed weights may lie before the range or after it: then their place is beyond the share.
+        let start = places.start(feature).wrapping_sub(range.start);
         for (&class, &derivative) in visit.classes.iter().zip(&visit.derivatives) {
-            cells[class as usize].climb(derivative as f32 * value, rule);
+            if let Some(cell) = share.get_mut(start.wrapping_add(class as usize)) {
+                cell.climb(derivative as f32 * value, rule);
+            }
         }
     }
 }
 
-/// Cuts the features into ranges with about equally many entries.
-fn balanced_ranges(problem: &Problem<'_>, ranges: usize) -> Vec<Range<usize>> {
-    let features = problem.rows.features();
-    if ranges <= 1 {
-        return std::iter::once(0..features).collect();
+/// Cuts the cells into ranges that are touched about equally often: at a feature's start if they are dense, into equal parts if hashing
+/// has spread them.
+fn balanced_ranges(problem: &Problem<'_>, places: Places, ranges: usize) -> Vec<Range<usize>> {
+    let cells = places.cells();
+    if ranges <= 1 || places.is_hashed() {
+        return (0..ranges).map(|i| cells * i / ranges..cells * (i + 1) / ranges).collect();
     }
+    let (features, classes) = (problem.rows.features(), problem.classes);
     let mut counts = vec![0usize; features];
     for row in problem.rows.iter(0..problem.rows.len()) {
         for &feature in row.indices {
@@ -383,11 +388,11 @@ fn balanced_ranges(problem: &Problem<'_>, ranges: usize) -> Vec<Range<usize>> {
     for (feature, count) in counts.into_iter().enumerate() {
         seen += count;
         if out.len() + 1 < ranges && seen * ranges >= problem.rows.entries() * (out.len() + 1) {
-            out.push(start..feature + 1);
-            start = feature + 1;
+            out.push(start..(feature + 1) * classes);
+            start = (feature + 1) * classes;
         }
     }
-    out.push(start..features);
+    out.push(start..cells);
     out
 }
 
