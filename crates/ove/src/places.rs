@@ -10,7 +10,6 @@
 
 use std::ops::Range;
 
-use crate::data::Row;
 use crate::random::Stream;
 
 /// The places of D × K weights in a table.
@@ -78,14 +77,15 @@ impl Places {
         start..start + self.classes
     }
 
-    /// The entries of a row that may have weights in a range of cells. In a dense table the cells rise with the features.
-    pub(crate) fn entries_within(&self, row: Row<'_>, cells: &Range<usize>) -> Range<usize> {
+    /// The entries of a row, whose features start there, that may have weights in a range of cells. In a dense table starts rise with
+    /// the features.
+    pub(crate) fn entries_within(&self, starts: &[usize], cells: &Range<usize>) -> Range<usize> {
         match self.form {
             Form::Dense => {
-                let first_from = |cell: usize| row.indices.partition_point(|&feature| self.start(feature) < cell);
+                let first_from = |cell: usize| starts.partition_point(|&start| start < cell);
                 first_from(cells.start)..first_from(cells.end)
             }
-            Form::Hashed { .. } => 0..row.indices.len(),
+            Form::Hashed { .. } => 0..starts.len(),
         }
     }
 }
