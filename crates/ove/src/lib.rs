@@ -33,7 +33,7 @@ pub mod events;
 pub mod file;
 pub mod labels;
 pub mod math;
-mod memory;
+pub mod memory;
 pub mod model;
 mod names;
 pub mod objective;
