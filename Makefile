@@ -1,6 +1,6 @@
 # make demo   build and see the whole method on made data
 # make test   everything that has to pass: format, lints, tests, doctests, command line, Python checks
-# make bench  side by side with others, on the data in OVE_DATA (default ../shared/data)
+# make bench  beside the speed of memory, and beside others on the data in OVE_DATA (default ../shared/data)
 
 PYTHON ?= python3
 VENV := .venv
@@ -27,6 +27,8 @@ python-test: $(VENV)/installed
 	OVE=$(abspath target/debug/ove) $(VENV)/bin/pytest -q tests/python
 
 bench: $(VENV)/installed
+	cargo run --release --package ove --example amazoncat
+	cargo run --release --package ove --example many_classes
 	cargo build --release --package ove-cli
 	OVE=$(abspath target/release/ove) $(VENV)/bin/python bench/newsgroups.py
 

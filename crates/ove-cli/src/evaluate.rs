@@ -80,6 +80,9 @@ impl Timed {
             let (a_row, below) = (per(bound, e), per(gap, e));
             say!("bound            {bound:.2} ({a_row:.4} a row, {below:.4} below the exact value)")?;
         }
+        if let Some(rivals) = e.effective_rivals {
+            say!("rivals           {rivals:.1} of {} remaining classes carry the gradient", e.classes - 1)?;
+        }
         say!("precision@1/3/5  {:.4} {:.4} {:.4}", e.precision_at_1, e.precision_at_3, e.precision_at_5)?;
         say!("nDCG@3/5         {:.4} {:.4}", e.ndcg_at_3, e.ndcg_at_5)?;
         say!("PSP@1/3/5        {:.4} {:.4} {:.4}", e.psp_at_1, e.psp_at_3, e.psp_at_5)?;

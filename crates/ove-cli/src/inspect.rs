@@ -118,9 +118,7 @@ fn show_class(model: &Model, name: &str, args: &Args) -> Result<()> {
 /// The weight of each feature that has one for a class.
 fn weights_of(model: &Model, class: usize) -> Vec<(usize, f32)> {
     match &model.weights {
-        Weights::Linear(linear) => {
-            linear.weights().iter().skip(class).step_by(model.classes()).copied().enumerate().collect()
-        }
+        Weights::Linear(linear) => (0..linear.features()).map(|d| (d, linear.weight(d as u32, class as u32))).collect(),
         Weights::Forest(forest) => {
             forest.weights_of(class as u32).into_iter().map(|(feature, w)| (feature as usize, w)).collect()
         }

@@ -1,6 +1,7 @@
 //! Ctrl-C. While a model is trained, it ends the run after the current batch, so that what was reached can be saved; a second
 //! one gives up on that. At any other time it ends the program at once: nothing is half-written then.
 
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::SeqCst};
 
 use anyhow::{Context, Result};
@@ -31,4 +32,9 @@ pub fn held<R>(work: impl FnOnce() -> R) -> R {
 /// Whether Ctrl-C was pressed.
 pub fn requested() -> bool {
     REQUESTS.load(SeqCst) > 0
+}
+
+/// Whether work that may be stopped goes on.
+pub fn flow() -> ControlFlow<()> {
+    if requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }

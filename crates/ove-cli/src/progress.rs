@@ -44,7 +44,7 @@ impl Line {
             self.shown = Instant::now();
             self.show(progress);
         }
-        if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        interrupt::flow()
     }
 
     fn show(&self, progress: &Progress<'_>) {

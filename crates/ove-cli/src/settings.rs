@@ -23,7 +23,7 @@ pub struct ObjectiveFlags {
     /// What is maximised: the paper's bound, a tighter one, the exact log probability, or Bouchard's bound [default: one-vs-each]
     #[arg(long, value_parser = choice!(Objective))]
     pub objective: Option<Objective>,
-    /// For merged: how many of the most frequent classes share one logarithm
+    /// For merged: how many of the most frequent classes share one logarithm; with the rivals sampler, the drawn ones do instead
     #[arg(long, value_name = "N", default_value_t = Options::default().merge)]
     pub merge: usize,
     /// λ of the penalty λ/2·‖w‖² on the sum over all rows (forest: of a node) [default: 0, forest: 0.5]
@@ -38,7 +38,7 @@ pub struct StochasticFlags {
     /// How many remaining classes a row visits [default: 5]
     #[arg(long, value_name = "S")]
     pub classes: Option<usize>,
-    /// How these are drawn [default: uniform]
+    /// How these are drawn: all alike, the frequent ones more often, or those of rows that share a feature [default: uniform]
     #[arg(long, value_parser = choice!(SamplerKind))]
     pub sampler: Option<SamplerKind>,
     /// For the frequency sampler: the power of a class's count

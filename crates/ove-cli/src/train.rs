@@ -37,7 +37,7 @@ pub struct Args {
     /// How often the labels of a class count: the more the rarer it is, or as a file of lines `class weight` says
     #[arg(long, value_name = "balanced|FILE")]
     class_weight: Option<PathBuf>,
-    /// The most memory that the weights may take
+    /// The most memory that the weights may take; the stochastic solver lets weights share it where there are too many
     #[arg(long, value_name = "BYTES", default_value = "8GB")]
     memory: Bytes,
     /// Print the result as one JSON object
@@ -61,11 +61,14 @@ pub fn run(args: Args) -> Result<()> {
     let (text, mut data) = args.input.read(&args.data, &args.text.options(), threads)?;
     data.drop_unused_classes();
     let class_weight = class_weight(args.class_weight.as_deref(), &data.classes)?;
-    let settings = args.flags.settings(data.classes.len(), class_weight);
-    if let Settings::Linear(options) = &settings {
-        check_memory(&data, options, args.memory)?;
+    let mut settings = args.flags.settings(data.classes.len(), class_weight);
+    if let Settings::Linear(options) = &mut settings {
+        keep_within(args.memory, &data, options)?;
     }
     eprintln!("{} rows, {} features, {} classes", data.len(), data.features(), data.classes.len());
+    if let Settings::Linear(Options { cells: Some(cells), .. }) = &settings {
+        eprintln!("their weights share {cells} cells, which --memory allows");
+    }
 
     let start = Instant::now();
     let (model, updates) = interrupt::held(|| {
@@ -205,23 +208,27 @@ fn check_output(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a table beyond the budget before anything is allocated.
-fn check_memory(data: &Dataset, options: &Options, memory: Bytes) -> Result<()> {
-    let bytes_a_weight = match (options.solver, options.step) {
+/// Has weights share cells where the budget is too small for all of them, before anything is allocated. Refuses where that does not help.
+fn keep_within(memory: Bytes, data: &Dataset, options: &mut Options) -> Result<()> {
+    let bytes_a_cell = match (options.solver, options.step) {
         // Six vectors in 64 bits and six pairs of vectors in 32 take 96 bytes; the rest is for the derivatives of the rows.
         (Solver::Batch, _) => 16 * 8,
-        (Solver::Stochastic, StepKind::Sgd) => 4 + 4,
-        (Solver::Stochastic, StepKind::Adagrad) => 12 + 4,
+        // The model takes the memory of the cells that it is made from.
+        (Solver::Stochastic, StepKind::Sgd) => 4,
+        (Solver::Stochastic, StepKind::Adagrad) => 12,
     };
-    let weights = (data.features() as u64 + 1) * data.classes.len() as u64;
-    let needed = Bytes(weights * bytes_a_weight);
-    if needed.0 > memory.0 {
+    let (features, classes) = (data.features() as u64 + 1, data.classes.len() as u64);
+    let needed = Bytes(features * classes * bytes_a_cell);
+    if needed.0 <= memory.0 {
+        return Ok(());
+    }
+    let shared = (memory.0 / bytes_a_cell).saturating_sub(classes);
+    if options.solver == Solver::Batch || shared < classes {
         bail!(
-            "{} classes times {} features need {needed} for the {} solver, but --memory allows {memory}",
-            data.classes.len(),
-            data.features() + 1,
+            "{classes} classes times {features} features need {needed} for the {} solver, but --memory allows {memory}",
             options.solver,
         );
     }
+    options.cells = Some(shared as usize);
     Ok(())
 }

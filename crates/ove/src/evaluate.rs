@@ -39,6 +39,9 @@ pub struct Evaluation {
     /// How far the bound lies below the exact value, the log probability of each label among the classes it was told from: itself
     /// and those that are no labels of its row. With one label a row, that is −nlpd times the rows.
     pub gap: Option<f64>,
+    /// K_eff = (Σ σ_m)² / Σ σ_m², σ_m = σ(f_m − f_y) over the remaining classes m of a label y, averaged over the labels of all rows: how
+    /// many rivals carry the gradient of eq. 16. Far below K − 1, most classes that are drawn uniformly are drawn in vain.
+    pub effective_rivals: Option<f64>,
     /// Precision at 1.
     pub precision_at_1: f64,
     /// Precision at 3: labels among the best three classes, divided by three.
@@ -120,6 +123,7 @@ fn summarise(model: &Model, outcomes: &[Outcome]) -> Evaluation {
         nlpd: -sum(&|o| o.log_probability) / labels as f64,
         bound,
         gap: bound.map(|bound| sum(&|o| o.exact) - bound),
+        effective_rivals: model.linear().map(|_| sum(&|o| o.effective_rivals) / labels as f64),
         precision_at_1: precision(1),
         precision_at_3: precision(3),
         precision_at_5: precision(5),

@@ -1,7 +1,8 @@
 //! The model file: safetensors, so that NumPy and Torch can read the weights too.
 //!
-//! Tensors `weights` (features × classes) and `bias` (classes), 32-bit floats, or those of a forest; of a model trained on raw text also `terms`
-//! (UTF-8, a term a line) and `idf`, a weight a term: a million of them load faster so than from JSON. The metadata entry
+//! Tensors `weights` (features × classes) and `bias` (classes), 32-bit floats; where weights share [`Places`], `weights` is a list of
+//! cells and the metadata entry `hashed_features` says of how many features. A forest has tensors of its own. A model trained on raw text
+//! also has `terms` (UTF-8, a term a line) and `idf`, a weight a term: a million of them load faster so than from JSON. The metadata entry
 //! `ove` holds the [`Card`] as JSON, and `version` the version of this layout. A file is written beside its final place, synced and
 //! renamed: there is the old model or the new one, never a part of one.
 
@@ -17,6 +18,7 @@ use serde_json::json;
 
 use crate::error::{Error, Result};
 use crate::model::{Card, Linear, Model, Settings, Weights};
+use crate::places::Places;
 use crate::text::{Names, Text, TextOptions};
 use forest::Parts;
 
@@ -42,7 +44,7 @@ impl Model {
             });
             tensors.push(Tensor { name: "terms", dtype: "U8", shape: vec![terms.len()], bytes: terms });
         }
-        let mut header = header(&card, &tensors);
+        let mut header = header(&card, self.linear(), &tensors);
         // Tensors start at a multiple of 8 bytes.
         header.extend(std::iter::repeat_n(' ', header.len().next_multiple_of(8) - header.len()));
 
@@ -73,8 +75,11 @@ struct Tensor<'a> {
 
 /// The header for tensors that follow each other. By hand: the safetensors crate writes metadata in a random order, but the
 /// same run gives the same file.
-fn header(card: &str, tensors: &[Tensor]) -> String {
+fn header(card: &str, linear: Option<&Linear>, tensors: &[Tensor]) -> String {
     let mut header = json!({ "__metadata__": { "ove": card, "version": VERSION } });
+    if let Some(linear) = linear.filter(|linear| linear.places().is_hashed()) {
+        header["__metadata__"]["hashed_features"] = linear.features().to_string().into();
+    }
     let mut start = 0;
     for tensor in tensors {
         let end = start + tensor.bytes.len();
@@ -122,7 +127,7 @@ fn parse(bytes: &[u8]) -> std::result::Result<Model, String> {
         return Err(format!("{classes} classes with {} counts", card.counts.len()));
     }
     let weights = match card.options {
-        Settings::Linear(_) => Weights::Linear(parse_linear(&file, classes)?),
+        Settings::Linear(_) => Weights::Linear(parse_linear(&file, classes, metadata.get("hashed_features"))?),
         Settings::Forest(_) => Weights::Forest(forest::parse(&file, classes)?),
     };
     let features = match &weights {
@@ -141,26 +146,42 @@ fn parse(bytes: &[u8]) -> std::result::Result<Model, String> {
 fn linear_tensors(linear: &Linear) -> Vec<Tensor<'_>> {
     let (features, classes) = (linear.features(), linear.classes());
     let (bias, weights) = (bytemuck::cast_slice(linear.bias()), bytemuck::cast_slice(linear.weights()));
+    let places = linear.places();
+    let shape = if places.is_hashed() { vec![places.cells()] } else { vec![features, classes] };
     vec![
         Tensor { name: "bias", dtype: "F32", shape: vec![classes], bytes: bias },
-        Tensor { name: "weights", dtype: "F32", shape: vec![features, classes], bytes: weights },
+        Tensor { name: "weights", dtype: "F32", shape, bytes: weights },
     ]
 }
 
-fn parse_linear(file: &SafeTensors, classes: usize) -> std::result::Result<Linear, String> {
+fn parse_linear(file: &SafeTensors, classes: usize, hashed: Option<&String>) -> std::result::Result<Linear, String> {
     let weights = file.tensor("weights").map_err(|e| e.to_string())?;
     let bias = file.tensor("bias").map_err(|e| e.to_string())?;
-    let [features, columns] = *weights.shape() else { return Err("weights that are not a matrix".into()) };
-    if columns != classes || bias.shape() != [classes] {
-        return Err(format!("weights {:?} and bias {:?} for {classes} classes", weights.shape(), bias.shape()));
+    let places = places(weights.shape(), classes, hashed)?;
+    if bias.shape() != [classes] {
+        return Err(format!("bias {:?} for {classes} classes", bias.shape()));
     }
-    let mut table = Vec::with_capacity((features + 1) * classes);
+    let mut table = Vec::with_capacity(places.cells() + classes);
     table.extend(floats(&weights)?);
     table.extend(floats(&bias)?);
     if let Some(at) = table.iter().position(|w| !w.is_finite()) {
         return Err(format!("the weight {} at {at}, but weights are finite", table[at]));
     }
-    Ok(Linear::new(classes, table))
+    Ok(Linear::with_places(places, table))
+}
+
+/// Where the weights of a tensor with this shape are.
+fn places(shape: &[usize], classes: usize, hashed: Option<&String>) -> std::result::Result<Places, String> {
+    match (shape, hashed) {
+        (&[features, columns], None) if columns == classes => Ok(Places::dense(features, classes)),
+        (&[_, _], None) => Err(format!("weights {shape:?} for {classes} classes")),
+        (_, None) => Err("weights that are not a matrix".into()),
+        (&[cells], Some(features)) if cells >= classes => match features.parse() {
+            Ok(features) => Ok(Places::hashed(features, classes, cells)),
+            Err(_) => Err(format!("hashed_features `{features}`, but it is a number")),
+        },
+        (_, Some(_)) => Err(format!("weights {shape:?} for {classes} classes that share cells")),
+    }
 }
 
 fn floats<'a>(tensor: &TensorView<'a>) -> std::result::Result<impl Iterator<Item = f32> + use<'a>, String> {

@@ -4,7 +4,7 @@
 //! pages to memory that asks for them. And what the next row will need can be on its way while this one is computed.
 
 /// `count` default values in one block, which has asked for huge pages before it was first touched.
-pub(crate) fn zeroed<T: Copy + Default>(count: usize) -> Vec<T> {
+pub fn zeroed<T: Copy + Default>(count: usize) -> Vec<T> {
     let mut table: Vec<T> = Vec::with_capacity(count);
     advise(table.spare_capacity_mut());
     table.resize(count, T::default());
@@ -33,7 +33,7 @@ fn advise<T>(_: &mut [std::mem::MaybeUninit<T>]) {}
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 #[inline(always)]
-pub(crate) fn prefetch<T>(value: &T) {
+pub fn prefetch<T>(value: &T) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
     // SAFETY: a prefetch reads nothing into the program and faults on no address; this one is that of a live value.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast()) };
@@ -41,7 +41,7 @@ pub(crate) fn prefetch<T>(value: &T) {
 
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
-pub(crate) fn prefetch<T>(_: &T) {}
+pub fn prefetch<T>(_: &T) {}
 
 #[cfg(test)]
 mod tests {

@@ -10,14 +10,14 @@ use crate::error::Result;
 use crate::forest::{Forest, Scratch};
 use crate::math::{log_sum_exp, vectorised};
 use crate::options::{ForestOptions, Options};
+use crate::places::Places;
 use crate::solve::in_pool;
 use crate::text::Text;
 
-/// Weights and biases, feature-major: the K weights of a feature lie side by side, because a row needs all classes of few
-/// features. One row more holds the biases.
+/// Weights where their [`Places`] say, then the biases.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Linear {
-    classes: usize,
+    places: Places,
     table: Vec<f32>,
 }
 
@@ -25,30 +25,46 @@ impl Linear {
     /// From a table of (features + 1) × classes numbers, the biases last.
     pub fn new(classes: usize, table: Vec<f32>) -> Self {
         assert!(classes > 0 && !table.is_empty() && table.len().is_multiple_of(classes), "a table of whole rows");
-        Linear { classes, table }
+        Linear { places: Places::dense(table.len() / classes - 1, classes), table }
+    }
+
+    /// From the cells of these places and the biases after them.
+    pub fn with_places(places: Places, table: Vec<f32>) -> Self {
+        assert_eq!(table.len(), places.cells() + places.classes(), "all cells and biases");
+        Linear { places, table }
+    }
+
+    /// Where the weights are.
+    pub fn places(&self) -> Places {
+        self.places
     }
 
     /// K.
     pub fn classes(&self) -> usize {
-        self.classes
+        self.places.classes()
     }
 
     /// D, without the bias.
     pub fn features(&self) -> usize {
-        self.table.len() / self.classes - 1
+        self.places.features()
     }
 
-    /// The weights of all features, D × K.
+    /// The weight of a feature for a class.
+    pub fn weight(&self, feature: u32, class: u32) -> f32 {
+        self.weights()[self.places.start(feature) + class as usize]
+    }
+
+    /// The cells of all weights, D × K if they are dense.
     pub fn weights(&self) -> &[f32] {
-        &self.table[..self.table.len() - self.classes]
+        &self.table[..self.places.cells()]
     }
 
     /// The biases, K.
     pub fn bias(&self) -> &[f32] {
-        &self.table[self.table.len() - self.classes..]
+        &self.table[self.places.cells()..]
     }
 
-    /// Weights and biases, (D + 1) × K.
+    /// Weights and biases.
     pub fn table(&self) -> &[f32] {
         &self.table
     }
@@ -56,7 +72,7 @@ impl Linear {
     /// The scores of all classes for a row. Features that the model does not know count as absent.
     pub fn scores(&self, row: Row<'_>, scores: &mut [f32]) {
         scores.copy_from_slice(self.bias());
-        add_weights(self.weights(), row, scores);
+        add_weights(self.weights(), self.places, row, scores);
     }
 
     /// The `count` most probable classes of each row in a range.
@@ -72,20 +88,18 @@ impl Linear {
                 self.scores(rows.row(n), scores);
                 top(scores, count)
             };
-            Ok(range.into_par_iter().map_init(|| vec![0.0; self.classes], of_row).collect())
+            Ok(range.into_par_iter().map_init(|| vec![0.0; self.classes()], of_row).collect())
         })
     }
 }
 
 vectorised! {
     /// Adds x_d·(the weights of feature d) to the scores for each feature of a row.
-    fn add_weights(weights: &[f32], row: Row<'_>, scores: &mut [f32]) {
-        for (&feature, &value) in row.indices.iter().zip(row.values) {
-            let start = feature as usize * scores.len();
-            if let Some(weights) = weights.get(start..start + scores.len()) {
-                for (score, weight) in scores.iter_mut().zip(weights) {
-                    *score += value * weight;
-                }
+    fn add_weights(weights: &[f32], places: Places, row: Row<'_>, scores: &mut [f32]) {
+        let known = row.indices.partition_point(|&feature| (feature as usize) < places.features());
+        for (&feature, &value) in row.indices[..known].iter().zip(row.values) {
+            for (score, weight) in scores.iter_mut().zip(&weights[places.of_feature(feature)]) {
+                *score += value * weight;
             }
         }
     }

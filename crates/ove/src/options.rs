@@ -46,7 +46,7 @@ pub struct Options {
     pub l2: f64,
     /// Whether the bias is penalised like a weight.
     pub penalty_on_bias: bool,
-    /// Merged objective: how many of the most frequent classes share one logarithm.
+    /// Merged objective: how many of the most frequent classes share one logarithm. With the rivals sampler, the drawn ones do instead.
     pub merge: usize,
     /// How often the labels of each class count.
     #[serde(default)]
@@ -70,6 +70,9 @@ pub struct Options {
     pub schedule: Schedule,
     /// Stochastic: the seed of everything random.
     pub seed: u64,
+    /// Stochastic: how many cells all weights share, at least one for each class; without it each weight has its own.
+    #[serde(default)]
+    pub cells: Option<usize>,
 
     /// Batch: stop when the gradient is this small beside the first one.
     pub tolerance: f64,
@@ -99,6 +102,7 @@ impl Default for Options {
             learning_rate: 0.1,
             schedule: Schedule::Linear,
             seed: 0,
+            cells: None,
             tolerance: 1e-5,
             iterations: 2000,
             threads: 0,
@@ -134,6 +138,9 @@ impl Options {
             && !(positive(factor) && factor <= 1.0)
         {
             return reject("schedule", &factor, "the factor an epoch lies above 0 and is at most 1");
+        }
+        if let (Some(cells), Solver::Batch) = (self.cells, self.solver) {
+            return reject("cells", &cells, "the batch solver has one for each weight");
         }
         for (name, value) in
             [("classes", self.classes), ("batch", self.batch), ("epochs", self.epochs), ("iterations", self.iterations)]

@@ -13,10 +13,15 @@
 //! Each class is equally likely in each draw; over (K − 1)/S epochs a row visits every remaining class once, just as shuffling visits
 //! every row once an epoch; and where neighbouring classes are alike, a draw has some of each kind.
 
+mod rivals;
+
 use serde::{Deserialize, Serialize};
 
+use crate::data::Row;
 use crate::names::names;
 use crate::random::Stream;
+use crate::solve::Problem;
+pub use rivals::Rivals;
 
 /// The samplers by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,9 +31,11 @@ pub enum SamplerKind {
     Uniform,
     /// Class m with probability proportional to (count of m)^power, with replacement and importance weights.
     Frequency,
+    /// Classes of training rows that share a feature with the row, with replacement and importance weights.
+    Rivals,
 }
 
-names!(SamplerKind, "sampler", { Uniform => "uniform", Frequency => "frequency" });
+names!(SamplerKind, "sampler", { Uniform => "uniform", Frequency => "frequency", Rivals => "rivals" });
 
 /// What a draw is for: everything that its random numbers depend on.
 #[derive(Debug, Clone, Copy)]
@@ -55,15 +62,19 @@ pub enum Sampler {
         /// Running sums of the masses.
         cumulative: Vec<u64>,
     },
+    /// Those that overlap with the row more often.
+    Rivals(Rivals),
 }
 
 impl Sampler {
-    /// The sampler of a kind for classes that occur `counts` times. A class that never occurs counts as one that
-    /// occurs once, so that every class can be drawn.
-    pub fn new(kind: SamplerKind, counts: &[u64], power: f64) -> Self {
+    /// The sampler of a kind for the classes of a problem. A class that never occurs counts as one that occurs once, so that
+    /// every class can be drawn.
+    pub fn new(kind: SamplerKind, problem: &Problem<'_>, power: f64) -> Self {
         match kind {
-            SamplerKind::Uniform => Sampler::Uniform { classes: counts.len() },
+            SamplerKind::Uniform => Sampler::Uniform { classes: problem.classes },
+            SamplerKind::Rivals => Sampler::Rivals(Rivals::new(problem)),
             SamplerKind::Frequency => {
+                let counts = problem.counts();
                 let largest = counts.iter().copied().max().unwrap_or(1).max(1) as f64;
                 // The largest mass is 2³²: 2³¹ classes still sum within 64 bits.
                 let mass = |&count: &u64| {
@@ -84,13 +95,22 @@ impl Sampler {
         match self {
             Sampler::Uniform { classes } => *classes,
             Sampler::Frequency { cumulative } => cumulative.len() - 1,
+            Sampler::Rivals(rivals) => rivals.classes,
         }
     }
 
-    /// Draws `count` classes that are not among `excluded` (sorted, distinct), appending classes and weights. Where no more than
-    /// `count` remain, every one of them is visited once with weight 1 and nothing is random.
+    /// Draws `count` classes for a row that are not among `excluded` (sorted, distinct), appending classes and weights. Where no more
+    /// than `count` remain, every one of them is visited once with weight 1 and nothing is random.
     #[inline]
-    pub fn draw(&self, turn: Turn, excluded: &[u32], count: usize, classes: &mut Vec<u32>, weights: &mut Vec<f64>) {
+    pub fn draw(
+        &self,
+        row: Row<'_>,
+        turn: Turn,
+        excluded: &[u32],
+        count: usize,
+        classes: &mut Vec<u32>,
+        weights: &mut Vec<f64>,
+    ) {
         let remaining = self.classes() - excluded.len();
         if remaining <= count {
             classes.extend((0..remaining as u64).map(|rank| step_over(rank, excluded)));
@@ -105,6 +125,7 @@ impl Sampler {
                 classes.extend((0..count as u64).map(|i| step_over(rank(i), excluded)));
                 weights.extend(std::iter::repeat_n(remaining as f64 / count as f64, count));
             }
+            Sampler::Rivals(rivals) => rivals.draw(row, turn, excluded, count, classes, weights),
             Sampler::Frequency { cumulative } => {
                 let mass = |class: u32| cumulative[class as usize + 1] - cumulative[class as usize];
                 let remaining_mass =
@@ -141,20 +162,42 @@ fn step_over(rank: u64, excluded: &[u32]) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use super::SamplerKind::{Rivals, Uniform};
     use super::*;
+    use crate::data::Dataset;
 
     const COUNTS: [u64; 7] = [50, 0, 3, 900, 1, 20, 7];
 
+    /// Rows whose classes occur so often, with features that are shared by all, by some and by one class; class 1 never occurs.
+    fn data(counts: &[u64]) -> Dataset {
+        let mut data = Dataset::new(5, counts.iter().map(u64::to_string).collect());
+        for (class, &count) in counts.iter().enumerate() {
+            for n in 0..count {
+                let features = [0, 1 + class % 3, 4];
+                let own = if n % 2 == 0 { 2 } else { 3 };
+                features[..own].iter().for_each(|&feature| data.push_entry(feature as u32, 1.0 + class as f32));
+                data.end_row(&[class as u32]);
+            }
+        }
+        data
+    }
+
+    fn sampler(kind: SamplerKind, data: &Dataset, power: f64) -> Sampler {
+        let (rows, classes) = (data.rows(), data.classes.len());
+        Sampler::new(kind, &Problem { rows, labels: &data.labels, row_weights: &[], classes }, power)
+    }
+
     /// E[Σ w_m g(m)] = Σ g(m) for g = the indicator of each class, which covers every g. A wrong weight shifts the mean by far
     /// more than the five standard errors allowed here.
-    fn check_contract(sampler: &Sampler, excluded: &[u32], count: usize) {
+    fn check_contract(sampler: &Sampler, of: Row<'_>, excluded: &[u32], count: usize) {
         let draws = 200_000;
         let (mut sum, mut square) = ([0.0; 7], [0.0; 7]);
         let (mut classes, mut weights) = (Vec::new(), Vec::new());
         for row in 0..draws {
             classes.clear();
             weights.clear();
-            sampler.draw(Turn { seed: 3, row, epoch: row % 5 }, excluded, count, &mut classes, &mut weights);
+            let turn = Turn { seed: 3, row, epoch: row % 5 };
+            sampler.draw(of, turn, excluded, count, &mut classes, &mut weights);
             let mut estimate = [0.0; 7];
             for (&class, &weight) in classes.iter().zip(&weights) {
                 estimate[class as usize] += weight;
@@ -168,18 +211,24 @@ mod tests {
             let (mean, square) = (sum[k as usize] / draws as f64, square[k as usize] / draws as f64);
             let truth = if excluded.contains(&k) { 0.0 } else { 1.0 };
             let error = ((square - mean * mean).max(0.0) / draws as f64).sqrt();
-            assert!((mean - truth).abs() <= 5.0 * error + 1e-12, "{sampler:?} class {k}: mean weight {mean} ± {error}");
+            assert!(
+                (mean - truth).abs() <= 5.0 * error + 1e-12,
+                "class {k}, {count} drawn but {excluded:?}: mean weight {mean} ± {error}"
+            );
         }
     }
 
     #[test]
     fn every_sampler_keeps_the_contract() {
-        for kind in SamplerKind::ALL.iter().copied() {
-            for power in [0.5, 1.0] {
-                let sampler = Sampler::new(kind, &COUNTS, power);
+        let data = data(&COUNTS);
+        // Two features that many classes share; and none, where nothing overlaps.
+        let rows = [data.rows().row(1), Row { indices: &[], values: &[] }];
+        for &kind in SamplerKind::ALL {
+            for (power, row) in [0.5, 1.0].into_iter().zip(rows) {
+                let sampler = sampler(kind, &data, power);
                 for excluded in [&[3][..], &[0], &[6], &[0, 3, 4]] {
                     for count in [1, 2, 3, 10] {
-                        check_contract(&sampler, excluded, count);
+                        check_contract(&sampler, row, excluded, count);
                     }
                 }
             }
@@ -188,17 +237,37 @@ mod tests {
 
     #[test]
     fn uniform_draws_go_round_all_classes_but_the_excluded() {
-        let sampler = Sampler::new(SamplerKind::Uniform, &[1; 12], 1.0);
+        let data = data(&[1; 12]);
+        let sampler = sampler(Uniform, &data, 1.0);
         for row in 0..50 {
             let mut visited = Vec::new();
             for epoch in 6..9 {
                 let (mut classes, mut weights) = (Vec::new(), Vec::new());
-                sampler.draw(Turn { seed: 0, row, epoch }, &[2, 3, 11], 3, &mut classes, &mut weights);
+                let turn = Turn { seed: 0, row, epoch };
+                sampler.draw(data.rows().row(0), turn, &[2, 3, 11], 3, &mut classes, &mut weights);
                 assert_eq!(weights, [3.0; 3]);
                 visited.extend(classes);
             }
             visited.sort_unstable();
             assert_eq!(visited, [0, 1, 4, 5, 6, 7, 8, 9, 10]);
+        }
+    }
+
+    /// Of draws that are not for any class at all, a class has the share of the rows that overlap: feature 3 is that of classes 2 and 5, and
+    /// there are 3 and 20 rows of these.
+    #[test]
+    fn rivals_are_those_that_share_a_feature() {
+        let data = data(&COUNTS);
+        let sampler = sampler(Rivals, &data, 1.0);
+        let (mut classes, mut weights) = (Vec::new(), Vec::new());
+        let row = Row { indices: &[3], values: &[0.5] };
+        for n in 0..20_000 {
+            sampler.draw(row, Turn { seed: 1, row: n, epoch: 0 }, &[6], 4, &mut classes, &mut weights);
+        }
+        let share = |class| classes.iter().filter(|&&drawn| drawn == class).count() as f64 / classes.len() as f64;
+        for (class, expected) in [(5, 0.8 * 20.0 / 23.0 + 0.2 / 6.0), (2, 0.8 * 3.0 / 23.0 + 0.2 / 6.0), (1, 0.2 / 6.0)]
+        {
+            assert!((share(class) - expected).abs() < 0.01, "class {class}: {}, not {expected}", share(class));
         }
     }
 }

@@ -71,6 +71,17 @@ impl Problem<'_> {
         Ok(())
     }
 
+    /// Whether weights can share so many cells.
+    fn check_cells(&self, cells: Option<usize>) -> Result<()> {
+        match cells {
+            Some(cells) if cells < self.classes => Err(Error::Mismatch {
+                found: format!("{cells} cells for {} classes", self.classes),
+                allowed: "each class has at least one".into(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether these class weights can be meant for this problem.
     fn check_class_weight(&self, weight: &ClassWeight) -> Result<()> {
         match weight {
@@ -141,6 +152,7 @@ pub fn train(problem: &Problem<'_>, options: &Options, watch: &mut Watch<'_>) ->
     options.check()?;
     problem.check()?;
     problem.check_class_weight(&options.class_weight)?;
+    problem.check_cells(options.cells)?;
     in_pool(options.threads, || match options.solver {
         Solver::Batch => batch::train(problem, options, watch),
         Solver::Stochastic => stochastic::train(problem, options, watch),

@@ -1,9 +1,16 @@
 //! Data made from a seed, for the demo, the tests and the benches.
 
 pub mod amazoncat;
+mod text;
+
+use std::ops::{ControlFlow, Range};
+use std::path::Path;
 
 use crate::data::Dataset;
+use crate::error::Result;
 use crate::random::Stream;
+pub use text::Written;
+use text::{Lines, Size};
 
 /// The paper's plane set: points in two dimensions, equally many around each of five centres (figure 1b).
 pub fn plane(points: usize, seed: u64) -> Dataset {
@@ -39,37 +46,74 @@ pub struct Sparse {
 /// classes share a part of theirs. Rows have unit length. `part` tells train from test: the classes' features depend on the seed
 /// alone.
 pub fn sparse(shape: Sparse, seed: u64, part: u64) -> Dataset {
-    const OWN: u64 = 12;
     let mut data = Dataset::new(shape.features, (0..shape.classes).map(|k| format!("c{k}")).collect());
     let mut row = Vec::with_capacity(shape.entries);
     for n in 0..shape.rows {
         let mut random = Stream::of(&[seed, 1, part, n as u64]);
         let class = zipf(&mut random, shape.classes, 0.7);
-        row.clear();
-        for _ in 0..shape.entries {
-            let feature = if random.uniform() < shape.signal {
-                // Of its features, a class shares the first half with the class before it.
-                let which = random.below(OWN);
-                let owner = if which < OWN / 2 { class / 2 * 2 } else { class };
-                Stream::of(&[seed, 2, owner as u64, which]).below(shape.features as u64) as u32
-            } else {
-                zipf(&mut random, shape.features, 1.0) as u32
-            };
-            row.push(feature);
-        }
-        row.sort_unstable();
+        shape.draw(class, seed, &mut random, &mut row);
         push_counts(&mut data, &row);
         data.end_row(&[class as u32]);
     }
     data
 }
 
+/// Writes rows like those of [`sparse`] to a file in the form of the extreme classification repository, at any size: none of them stays in
+/// memory. The first rows have one class after the other, so that each class has a row if there are as many. For `watch` see
+/// [`AmazonCat::write`](amazoncat::AmazonCat::write).
+pub fn write_sparse(
+    shape: Sparse,
+    seed: u64,
+    path: &Path,
+    watch: &mut dyn FnMut(usize) -> ControlFlow<()>,
+) -> Result<Written> {
+    let make = |rows: Range<usize>| {
+        let (mut lines, mut row) = (Lines::default(), Vec::with_capacity(shape.entries));
+        for n in rows {
+            let mut random = Stream::of(&[seed, 3, n as u64]);
+            let class = if n < shape.classes { n } else { zipf(&mut random, shape.classes, 0.7) };
+            shape.draw(class, seed, &mut random, &mut row);
+            let length = length(&row);
+            let entry = |same: &[u32]| (same[0], (1000.0 * same.len() as f64 / length).round().max(1.0) as u32);
+            lines.push(class as u32, row.chunk_by(|a, b| a == b).map(entry));
+        }
+        lines
+    };
+    let size = Size { rows: shape.rows, features: shape.features, classes: shape.classes };
+    text::write(path, size, make, watch)
+}
+
+impl Sparse {
+    /// Draws the features of a row of this class, in order.
+    fn draw(&self, class: usize, seed: u64, random: &mut Stream, row: &mut Vec<u32>) {
+        const OWN: u64 = 12;
+        row.clear();
+        for _ in 0..self.entries {
+            let feature = if random.uniform() < self.signal {
+                // Of its features, a class shares the first half with the class before it.
+                let which = random.below(OWN);
+                let owner = if which < OWN / 2 { class / 2 * 2 } else { class };
+                Stream::of(&[seed, 2, owner as u64, which]).below(self.features as u64) as u32
+            } else {
+                zipf(random, self.features, 1.0) as u32
+            };
+            row.push(feature);
+        }
+        row.sort_unstable();
+    }
+}
+
 /// Adds the distinct features of a sorted list with their counts, scaled to unit length.
 fn push_counts(data: &mut Dataset, sorted: &[u32]) {
-    let length = sorted.chunk_by(|a, b| a == b).map(|same| (same.len() * same.len()) as f64).sum::<f64>().sqrt();
+    let length = length(sorted);
     for same in sorted.chunk_by(|a, b| a == b) {
         data.push_entry(same[0], (same.len() as f64 / length) as f32);
     }
+}
+
+/// The length of the counts of a sorted list.
+fn length(sorted: &[u32]) -> f64 {
+    sorted.chunk_by(|a, b| a == b).map(|same| (same.len() * same.len()) as f64).sum::<f64>().sqrt()
 }
 
 /// A number below n, of which k has a probability near (k + 1)^−power: the continuous law by its inverse.

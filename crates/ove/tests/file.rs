@@ -4,8 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use ove::model::{Card, TracePoint};
+use ove::places::Places;
 use ove::text::{Text, TextOptions};
-use ove::{Linear, Model, Options, Settings, Weights};
+use ove::{Linear, Model, Options, Row, Settings, Weights};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -133,6 +134,30 @@ proptest! {
     }
 }
 
+/// Seven cells for the weights of a thousand features, and two biases.
+#[test]
+fn cells_that_weights_share_come_back() {
+    let mut model = small();
+    let table: Vec<f32> = (0..9).map(|i| i as f32 - 4.0).collect();
+    model.weights = Weights::Linear(Linear::with_places(Places::hashed(1000, 2, 7), table));
+    model.card.feature_names.clear();
+    model.card.options = Settings::Linear(Options { cells: Some(7), ..Options::default() });
+    let again = load(&saved(&model)).unwrap();
+    assert_eq!(again, model);
+    let of_feature = |model: &Model, feature| {
+        let mut scores = [0.0; 2];
+        model.linear().unwrap().scores(Row { indices: &[feature], values: &[2.0] }, &mut scores);
+        scores
+    };
+    for feature in [0, 1, 999] {
+        let weight = |class| model.linear().unwrap().weight(feature, class);
+        // The cells rise by one, and so do the two biases.
+        assert_eq!(of_feature(&again, feature), [3.0 + 2.0 * weight(0), 4.0 + 2.0 * weight(1)]);
+        assert_eq!(weight(1), weight(0) + 1.0);
+    }
+    assert_eq!(of_feature(&again, 1000), [3.0, 4.0], "a feature that the model does not know");
+}
+
 /// What NumPy and Torch see: two tensors, without a look at the metadata.
 #[test]
 fn the_file_is_safetensors() {
@@ -200,11 +225,11 @@ fn a_broken_card_is_an_error() {
 #[test]
 fn shapes_that_do_not_fit_are_an_error() {
     let turned = with_header(|header| header["weights"]["shape"] = json!([2, 1]));
-    assert_eq!(reason(&turned), "weights [2, 1] and bias [2] for 2 classes");
+    assert_eq!(reason(&turned), "weights [2, 1] for 2 classes");
     let flat = with_header(|header| header["weights"]["shape"] = json!([2]));
     assert_eq!(reason(&flat), "weights that are not a matrix");
     let square = with_header(|header| header["bias"]["shape"] = json!([1, 2]));
-    assert_eq!(reason(&square), "weights [1, 2] and bias [1, 2] for 2 classes");
+    assert_eq!(reason(&square), "bias [1, 2] for 2 classes");
     let huge = with_header(|header| header["weights"]["shape"] = json!([u64::MAX, 2]));
     assert!(!reason(&huge).is_empty());
 }

@@ -79,6 +79,60 @@ fn same_bits_with_several_labels() {
     }
 }
 
+/// Cells that weights share, also those of two features of one row, and ranges of cells that end within a feature.
+#[test]
+fn same_bits_with_shared_cells() {
+    let data = sparse(SHAPE, 1, 0);
+    for &step in StepKind::ALL {
+        for cells in [40, 61, 4001] {
+            let options = Options { step, cells: Some(cells), l2: 0.5, epochs: 2, batch: 64, ..Options::default() };
+            check_threads(&data, &options, &[2, 3, 7]);
+        }
+    }
+}
+
+/// With twice as many cells as weights few of them share one, and with a fifth of them most of what was learnt is still there.
+#[test]
+fn shared_cells_learn_nearly_as_much() {
+    let (train, test) = (sparse(Sparse { rows: 4000, ..SHAPE }, 1, 0), sparse(SHAPE, 1, 1));
+    let precision = |cells| {
+        let linear = fit(&train, &Options { cells, learning_rate: 0.5, classes: 10, ..Options::default() }).linear;
+        assert_eq!((linear.features(), linear.classes()), (300, 40));
+        let best = linear.top(test.rows(), 0..test.len(), 1, 0).unwrap();
+        let hits = best.iter().zip(test.labels.iter()).filter(|(best, labels)| labels.contains(&best[0].class)).count();
+        hits as f64 / test.len() as f64
+    };
+    let dense = precision(None);
+    assert!(dense > 0.6, "{dense}");
+    assert!(precision(Some(2 * 300 * 40)) > dense - 0.03, "{} {dense}", precision(Some(2 * 300 * 40)));
+    assert!(precision(Some(300 * 40 / 5)) > dense - 0.2, "{} {dense}", precision(Some(300 * 40 / 5)));
+}
+
+/// The drawn rivals, each as often as it stands for others, share one logarithm: with all classes drawn, that is the exact softmax.
+#[test]
+fn merged_rivals_are_a_sampled_softmax() {
+    let data = sparse(SHAPE, 1, 0);
+    let with = |objective, sampler, classes| {
+        fit(&data, &Options { objective, sampler, classes, epochs: 1, ..Options::default() })
+    };
+    let exact = with(Objective::Softmax, SamplerKind::Uniform, 5);
+    let all = with(Objective::Merged, SamplerKind::Rivals, 39);
+    for (a, b) in exact.linear.table().iter().zip(all.linear.table()) {
+        assert!((a - b).abs() < 1e-5, "{a} {b}");
+    }
+    // At w = 0 the estimate of log(1 + 39) varies with what is drawn, and is too small on average, by less the more is drawn.
+    let at_zero = |classes| {
+        let first = |seed| {
+            let options = Options { classes, epochs: 1, batch: 600, seed, ..Options::default() };
+            let options = Options { objective: Objective::Merged, sampler: SamplerKind::Rivals, ..options };
+            -fit(&data, &options).trace[0].bound / 600.0
+        };
+        (0..20).map(first).sum::<f64>() / 20.0
+    };
+    let (few, more, truth) = (at_zero(5), at_zero(30), 40f64.ln());
+    assert!(few < more && more < truth && more > truth - 0.1, "{few} {more} {truth}");
+}
+
 #[test]
 fn another_seed_gives_other_bits() {
     let data = sparse(SHAPE, 1, 0);
@@ -357,6 +411,10 @@ fn what_does_not_fit_together_is_an_error() {
     assert_eq!(message(&good, &two), "2 class weights for 5 classes, but each class has one");
     let negative = Options { class_weight: ClassWeight::Listed(vec![-1.0; 5]), ..Options::default() };
     assert_eq!(message(&good, &negative), "class-weight is -1, but weights are finite and not negative");
+    let few = Options { cells: Some(4), ..Options::default() };
+    assert_eq!(message(&good, &few), "4 cells for 5 classes, but each class has at least one");
+    let few = Options { cells: Some(9), solver: Solver::Batch, ..Options::default() };
+    assert_eq!(message(&good, &few), "cells is 9, but the batch solver has one for each weight");
     let nothing = Options { classes: 0, ..Options::default() };
     assert_eq!(message(&good, &nothing), "classes is 0, but it is at least 1");
 }

@@ -30,6 +30,8 @@ pub(super) struct Outcome {
     pub exact: f64,
     /// The objective.
     pub bound: f64,
+    /// Σ K_eff over the labels.
+    pub effective_rivals: f64,
     /// Σ 1/p_l of the hits, cut at [`AT`], and that of the best possible ranking.
     pub propensity: [f64; AT.len()],
     pub best_propensity: [f64; AT.len()],
@@ -121,12 +123,14 @@ impl<'a> Task<'a> {
         self.rest.fill(&self.scores);
         let total = log_sum_exp(self.label_scores.iter().copied().chain([self.rest.log_sum]));
         let exact = self.label_scores.iter().map(|&label| self.rest.log_probability(label)).sum();
+        let effective_rivals = self.label_scores.iter().map(|&label| self.rest.effective_rivals(label)).sum();
         let (label_scores, scores, rest) = (&self.label_scores, &self.scores, &mut self.rest);
         let bound = self.measures.bound.as_ref().map(|bound| bound.of_labels(label_scores, scores, rest));
         Outcome {
             confidence: (best - total).exp(),
             log_probability: self.label_scores.iter().map(|label| label - total).sum(),
             exact,
+            effective_rivals,
             bound: bound.unwrap_or_default(),
             ..self.ranked(&top, labels, unseen)
         }

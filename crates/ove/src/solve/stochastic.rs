@@ -2,13 +2,26 @@
 //!
 //! A batch of rows passes in two phases. *Gather*, in parallel over rows, with the weights read-only: each row visits its own
 //! classes, those of C (merged objective), and a sample of the rest, which all its labels share; it leaves the derivative of the objective for each visited
-//! class, eq. 16. *Scatter*, in parallel over ranges of features: each range takes the rows in order and moves the
+//! class, eq. 16. *Scatter*, in parallel over ranges of cells: each range takes the rows in order and moves the
 //! weights that it holds. Every weight thus sees the same moves in the same order for any number of threads, in safe Rust. A batch of
 //! one row is plain SGD.
 //!
 //! The learning rate is the step for one row and one visited class: a class that stands for w̄ = (K − 1)/S others has its
 //! weight divided by w̄ again, together with the penalty. That changes the unit of the rate, not the maximum, and a good rate no
 //! longer depends on K. The reported bound keeps its weights, and so its scale.
+//!
+//! The merged objective with the rivals sampler puts the drawn classes themselves into the one logarithm, each as often as it stands for
+//! others, and nothing remains outside:
+//!
+//! ```text
+//! − log(1 + Σ_m w_m e^{f_m − f_y}),        w_m e^{f_m} = e^{f_m + log w_m}
+//! ```
+//!
+//! The sum is an unbiased estimate of that over all classes, so this is a sampled softmax. It is no lower bound: the logarithm of an
+//! estimate is too small on average (Jensen), less so the more classes are drawn. Its derivatives lie between −1 and 1 whatever the
+//! weights, so w̄ = 1. On 20,000 rows of EURLEX57K (K = 3,135, three epochs) its precision at 1 with S = 30 is 0.81 at a rate of 2,
+//! where one-vs-each has 0.60 with rivals and 0.57 with uniform classes. At a rate of 0.5 it is 0.72, where eq. 6, a bound, with a set C of
+//! at most 20 rivals and ten uniform classes outside, has 0.60.
 
 use std::ops::Range;
 
@@ -21,9 +34,11 @@ use crate::data::Row;
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::model::{Linear, TracePoint};
+use crate::objective::Objective;
 use crate::options::Options;
+use crate::places::Places;
 use crate::random::Stream;
-use crate::sampler::{Sampler, Turn};
+use crate::sampler::{Sampler, SamplerKind, Turn};
 use crate::step::{AdagradCell, Cell, Pace, SgdCell, StepKind};
 
 /// Points of the trace at most: a curve to look at, which weighs little in the model file.
@@ -45,11 +60,13 @@ struct Run<'a, C: Cell> {
     options: &'a Options,
     visits: Visits,
     label_weights: LabelWeights<'a>,
-    /// Weights and biases as in [`Linear`]: feature-major, (D + 1) × K, the biases last.
+    /// Where the weights are in the table.
+    places: Places,
+    /// Weights and biases as in [`Linear`], the biases last.
     table: Vec<C>,
     weights: Part<C>,
     bias: Part<C>,
-    /// Ranges of features with about equally many entries, one a thread.
+    /// Ranges of cells that are touched about equally often, one a thread.
     ranges: Vec<Range<usize>>,
 }
 
@@ -58,6 +75,8 @@ struct Visits {
     sampler: Sampler,
     /// C, in class order.
     merged: Vec<u32>,
+    /// Whether the drawn classes share one logarithm.
+    together: bool,
     /// How many remaining classes are drawn.
     sampled: usize,
     /// How many classes a row visits, about.
@@ -70,6 +89,8 @@ struct Visits {
 #[derive(Clone, Default)]
 struct Visit {
     row: usize,
+    /// Where the weights of each of the row's features start: hashed once a visit, which made 297,000 updates/s of 226,000 with 10⁶ classes.
+    starts: Vec<usize>,
     /// The labels, the classes of C, the sample.
     classes: Vec<u32>,
     /// How often each label counts.
@@ -79,6 +100,8 @@ struct Visit {
     /// First the scores, then the derivatives, weighted and in units of the rate.
     derivatives: Vec<f64>,
     weights: Vec<f64>,
+    /// log w_m of the classes inside the logarithm, where these are drawn.
+    log_weights: Vec<f64>,
     excluded: Vec<u32>,
     scratch: Vec<f64>,
     bound: f64,
@@ -86,26 +109,33 @@ struct Visit {
 
 impl Visits {
     fn new(problem: &Problem<'_>, options: &Options) -> Self {
-        let sampler = Sampler::new(options.sampler, &problem.counts(), options.power);
+        let sampler = Sampler::new(options.sampler, problem, options.power);
         let all = problem.classes - 1;
-        let merged = most_frequent(&problem.mass(), options);
+        let together = options.objective == Objective::Merged && options.sampler == SamplerKind::Rivals;
+        let merged = if together { Vec::new() } else { most_frequent(&problem.mass(), options) };
         let sampled = if options.objective.samples_classes() { options.classes.min(all) } else { all };
-        let stands_for = (all.saturating_sub(merged.len()) as f64 / sampled as f64).max(1.0);
+        let apart = if together { 0 } else { all.saturating_sub(merged.len()) };
+        let stands_for = (apart as f64 / sampled as f64).max(1.0);
         let labels = problem.labels.total().div_ceil(problem.labels.len());
         let width = (labels + merged.len() + sampled).min(problem.classes);
-        Visits { sampler, merged, sampled, width, stands_for }
+        Visits { sampler, merged, together, sampled, width, stands_for }
     }
 
     /// Fills in the classes of a visit with their weights.
-    fn choose(&self, labels: &[u32], turn: Turn, visit: &mut Visit) {
+    fn choose(&self, row: Row<'_>, labels: &[u32], turn: Turn, visit: &mut Visit) {
         visit.classes.clear();
         visit.weights.clear();
+        visit.log_weights.clear();
         visit.classes.extend_from_slice(labels);
         visit.classes.extend(self.merged.iter().filter(|class| !labels.contains(class)));
         visit.inside = visit.classes.len() - labels.len();
         visit.excluded.clone_from(&visit.classes);
         visit.excluded.sort_unstable();
-        self.sampler.draw(turn, &visit.excluded, self.sampled, &mut visit.classes, &mut visit.weights);
+        self.sampler.draw(row, turn, &visit.excluded, self.sampled, &mut visit.classes, &mut visit.weights);
+        if self.together {
+            visit.inside = visit.weights.len();
+            visit.log_weights.extend(visit.weights.drain(..).map(f64::ln));
+        }
     }
 }
 
@@ -116,13 +146,19 @@ impl<'a, C: Cell> Run<'a, C> {
             * visits.width as f64
             * (1.0 + problem.rows.entries() as f64 / problem.rows.len() as f64);
         let threads = if touched < PARALLEL_FROM as f64 { 1 } else { rayon::current_num_threads() };
+        let (features, classes) = (problem.rows.features(), problem.classes);
+        let places = match options.cells {
+            Some(cells) => Places::hashed(features, classes, cells),
+            None => Places::dense(features, classes),
+        };
         Run {
             problem,
             options,
-            table: memory::zeroed((problem.rows.features() + 1) * problem.classes),
+            places,
+            table: memory::zeroed(places.cells() + classes),
             weights: Part::new(),
             bias: Part::new(),
-            ranges: balanced_ranges(problem, threads),
+            ranges: balanced_ranges(problem, places, threads),
             label_weights: LabelWeights::new(problem, &options.class_weight),
             visits,
         }
@@ -181,7 +217,7 @@ impl<'a, C: Cell> Run<'a, C> {
     fn visit(&mut self, visits: &mut [Visit], rate: f64, epoch: usize, next: &[u32], upcoming: &mut [Visit]) -> f64 {
         let (rows, batch) = (self.problem.rows.len() as f64, visits.len() as f64);
         let shrink = rate * self.options.l2 / self.visits.stands_for * batch / rows;
-        let (weights, bias) = self.table.split_at_mut(self.problem.rows.features() * self.problem.classes);
+        let (weights, bias) = self.table.split_at_mut(self.places.cells());
         self.weights.advance(rate, shrink, weights);
         self.bias.advance(rate, if self.options.penalty_on_bias { shrink } else { 0.0 }, bias);
 
@@ -212,11 +248,15 @@ impl<'a, C: Cell> Run<'a, C> {
         visit.row = row as usize;
         let turn = Turn { seed: self.options.seed, row: row.into(), epoch: epoch as u64 };
         let labels = &self.problem.labels[visit.row];
-        self.visits.choose(labels, turn, visit);
+        let entries = self.problem.rows.row(visit.row);
+        self.visits.choose(entries, labels, turn, visit);
+        visit.starts.clear();
+        visit.starts.extend(entries.indices.iter().map(|&feature| self.places.start(feature)));
         self.label_weights.of_row(visit.row, labels, &mut visit.label_weights);
         if self.is_sequential() {
-            for &feature in self.problem.rows.row(visit.row).indices {
-                let start = feature as usize * self.problem.classes;
+            let bias = &self.table[self.places.cells()..];
+            visit.classes.iter().for_each(|&class| memory::prefetch(&bias[class as usize]));
+            for &start in &visit.starts {
                 let weights = &self.table[start..start + self.problem.classes];
                 visit.classes.iter().for_each(|&class| memory::prefetch(&weights[class as usize]));
             }
@@ -225,19 +265,21 @@ impl<'a, C: Cell> Run<'a, C> {
 
     /// Phase one, for one row: the scores of the classes it visits, and the derivatives of the objective.
     fn gather(&self, visit: &mut Visit) {
-        self.scores(self.problem.rows.row(visit.row), &visit.classes, &mut visit.derivatives);
-        let Visit { derivatives, label_weights, inside, weights, scratch, .. } = visit;
+        self.scores(visit.row, &visit.starts, &visit.classes, &mut visit.derivatives);
+        let Visit { derivatives, label_weights, inside, weights, log_weights, scratch, .. } = visit;
+        for (score, log_weight) in derivatives[label_weights.len()..].iter_mut().zip(log_weights) {
+            *score += *log_weight;
+        }
         visit.bound = self.options.objective.of_labels(derivatives, label_weights, *inside, weights, scratch);
         let unit = 1.0 / self.visits.stands_for;
         derivatives.iter_mut().for_each(|derivative| *derivative *= unit);
     }
 
-    fn scores(&self, row: Row<'_>, classes: &[u32], scores: &mut Vec<f64>) {
-        let bias = &self.table[self.bias_start()..];
+    fn scores(&self, row: usize, starts: &[usize], classes: &[u32], scores: &mut Vec<f64>) {
+        let bias = &self.table[self.places.cells()..];
         scores.clear();
         scores.extend(classes.iter().map(|&class| f64::from(bias[class as usize].weight(self.bias.rule))));
-        for (&feature, &value) in row.indices.iter().zip(row.values) {
-            let start = feature as usize * self.problem.classes;
+        for (&start, &value) in starts.iter().zip(self.problem.rows.row(row).values) {
             let weights = &self.table[start..start + self.problem.classes];
             for (score, &class) in scores.iter_mut().zip(classes) {
                 *score += f64::from(value * weights[class as usize].weight(self.weights.rule));
@@ -245,9 +287,9 @@ impl<'a, C: Cell> Run<'a, C> {
         }
     }
 
-    /// Phase two: every range of features takes the rows in order and moves the weights it holds.
+    /// Phase two: every range of cells takes the rows in order and moves the weights it holds.
     fn scatter(&mut self, visits: &[Visit]) {
-        let (mut rest, bias) = self.table.split_at_mut(self.problem.rows.features() * self.problem.classes);
+        let (mut rest, bias) = self.table.split_at_mut(self.places.cells());
         for visit in visits {
             for (&class, &derivative) in visit.classes.iter().zip(&visit.derivatives) {
                 bias[class as usize].climb(derivative as f32, self.bias.rule);
@@ -255,14 +297,14 @@ impl<'a, C: Cell> Run<'a, C> {
         }
         let mut shares = Vec::with_capacity(self.ranges.len());
         for range in &self.ranges {
-            let (share, tail) = rest.split_at_mut(range.len() * self.problem.classes);
+            let (share, tail) = rest.split_at_mut(range.len());
             shares.push((range, share));
             rest = tail;
         }
-        let (problem, rule) = (self.problem, self.weights.rule);
+        let (problem, places, rule) = (self.problem, self.places, self.weights.rule);
         let scatter = |(range, share): (&Range<usize>, &mut [C])| {
             for visit in visits {
-                scatter_row(problem.rows.row(visit.row), visit, range, share, problem.classes, rule);
+                scatter_row(problem.rows.row(visit.row), visit, places, range, share, rule);
             }
         };
         match shares.len() {
@@ -271,27 +313,22 @@ impl<'a, C: Cell> Run<'a, C> {
         }
     }
 
-    /// Where the biases start in the table.
-    fn bias_start(&self) -> usize {
-        self.problem.rows.features() * self.problem.classes
-    }
-
     /// The weight at a place of the table.
     fn weight(&self, at: usize, cell: C) -> f32 {
-        cell.weight(if at < self.bias_start() { self.weights.rule } else { self.bias.rule })
+        cell.weight(if at < self.places.cells() { self.weights.rule } else { self.bias.rule })
     }
 
     /// The model as it is now.
     fn linear(&self) -> Linear {
         let weights = self.table.par_iter().enumerate().map(|(at, &cell)| self.weight(at, cell));
-        Linear::new(self.problem.classes, weights.collect())
+        Linear::with_places(self.places, weights.collect())
     }
 
     /// The model at the end, in the memory of its cells: a table that just fits has no room for a copy.
     fn into_linear(mut self) -> Linear {
         let table = std::mem::take(&mut self.table);
         let weights = table.into_iter().enumerate().map(|(at, cell)| self.weight(at, cell));
-        Linear::new(self.problem.classes, weights.collect())
+        Linear::with_places(self.places, weights.collect())
     }
 }
 
@@ -318,32 +355,35 @@ impl<C: Cell> Part<C> {
     }
 }
 
-/// Moves the weights of one row's features that lie in a range; `share` holds the cells of that range.
+/// Moves the weights of one row that lie in a range of cells; `share` holds these.
 fn scatter_row<C: Cell>(
     row: Row<'_>,
     visit: &Visit,
+    places: Places,
     range: &Range<usize>,
     share: &mut [C],
-    classes: usize,
     rule: C::Rule,
 ) {
-    let from = row.indices.partition_point(|&feature| (feature as usize) < range.start);
-    let to = row.indices.partition_point(|&feature| (feature as usize) < range.end);
-    for (&feature, &value) in row.indices[from..to].iter().zip(&row.values[from..to]) {
-        let start = (feature as usize - range.start) * classes;
-        let cells = &mut share[start..start + classes];
+    let entries = places.entries_within(&visit.starts, range);
+    for (&start, &value) in visit.starts[entries.clone()].iter().zip(&row.values[entries]) {
+        // Hashed weights may lie before the range or after it: then their place is beyond the share.
+        let start = start.wrapping_sub(range.start);
         for (&class, &derivative) in visit.classes.iter().zip(&visit.derivatives) {
-            cells[class as usize].climb(derivative as f32 * value, rule);
+            if let Some(cell) = share.get_mut(start.wrapping_add(class as usize)) {
+                cell.climb(derivative as f32 * value, rule);
+            }
         }
     }
 }
 
-/// Cuts the features into ranges with about equally many entries.
-fn balanced_ranges(problem: &Problem<'_>, ranges: usize) -> Vec<Range<usize>> {
-    let features = problem.rows.features();
-    if ranges <= 1 {
-        return std::iter::once(0..features).collect();
+/// Cuts the cells into ranges that are touched about equally often: at a feature's start if they are dense, into equal parts if hashing
+/// has spread them.
+fn balanced_ranges(problem: &Problem<'_>, places: Places, ranges: usize) -> Vec<Range<usize>> {
+    let cells = places.cells();
+    if ranges <= 1 || places.is_hashed() {
+        return (0..ranges).map(|i| cells * i / ranges..cells * (i + 1) / ranges).collect();
     }
+    let (features, classes) = (problem.rows.features(), problem.classes);
     let mut counts = vec![0usize; features];
     for row in problem.rows.iter(0..problem.rows.len()) {
         for &feature in row.indices {
@@ -355,11 +395,11 @@ fn balanced_ranges(problem: &Problem<'_>, ranges: usize) -> Vec<Range<usize>> {
     for (feature, count) in counts.into_iter().enumerate() {
         seen += count;
         if out.len() + 1 < ranges && seen * ranges >= problem.rows.entries() * (out.len() + 1) {
-            out.push(start..feature + 1);
-            start = feature + 1;
+            out.push(start..(feature + 1) * classes);
+            start = (feature + 1) * classes;
         }
     }
-    out.push(start..features);
+    out.push(start..cells);
     out
 }
 

@@ -34,18 +34,16 @@
 //! real data.
 
 mod classes;
-mod text;
 
-use std::ops::Range;
-
-use rayon::prelude::*;
+use std::ops::{ControlFlow, Range};
+use std::path::Path;
 
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::names::names;
 use crate::random::Stream;
+use crate::synthetic::text::{self, Lines, Size, Written};
 use classes::Labels;
-pub use text::Written;
 
 /// Rows to train on in the real set.
 pub const TRAIN_ROWS: usize = 1_186_239;
@@ -77,9 +75,6 @@ const WORDS_DEVIATION: f64 = 0.45;
 const ENTRIES: usize = 73;
 /// Values are multiples of 1/STEPS.
 const STEPS: f64 = 1000.0;
-
-/// Rows that one thread makes at a time.
-const CHUNK: usize = 1024;
 
 /// What a random stream is for; the second part of its key, after the seed.
 #[derive(Clone, Copy)]
@@ -194,25 +189,23 @@ impl AmazonCat {
             }
             Ok(())
         };
-        self.in_chunks(part, make, take).expect("memory takes every row");
+        text::in_chunks(self.rows(part), make, take).expect("memory takes every row");
         data
     }
 
-    /// Makes chunks of rows on all threads, and hands them over in order.
-    fn in_chunks<T: Send>(
-        &self,
-        part: Part,
-        make: impl Fn(Range<usize>) -> T + Sync,
-        mut take: impl FnMut(T) -> Result<()>,
-    ) -> Result<()> {
-        let rows = self.rows(part);
-        let starts: Vec<usize> = (0..rows).step_by(CHUNK).collect();
-        // So few at a time that what is made but not yet taken stays small.
-        for some in starts.chunks(4 * rayon::current_num_threads()) {
-            let made: Vec<T> = some.par_iter().map(|&start| make(start..(start + CHUNK).min(rows))).collect();
-            made.into_iter().try_for_each(&mut take)?;
-        }
-        Ok(())
+    /// Writes the rows of a part. `watch` hears now and then how many rows there are, and may stop the work; that is an error, and
+    /// there is no file then, or still the old one.
+    pub fn write(&self, part: Part, path: &Path, watch: &mut dyn FnMut(usize) -> ControlFlow<()>) -> Result<Written> {
+        let make = |rows: Range<usize>| {
+            let (mut lines, mut draft) = (Lines::default(), Draft::default());
+            for n in rows {
+                let label = self.draw(part, n, &mut draft);
+                lines.push(label, draft.entries.iter().map(|entry| (entry.feature, entry.steps)));
+            }
+            lines
+        };
+        let size = Size { rows: self.rows(part), features: self.features(), classes: self.classes() };
+        text::write(path, size, make, watch)
     }
 
     /// Draws a row: its entries go to the draft, its class is returned.
@@ -309,7 +302,6 @@ impl Zipf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ops::ControlFlow;
 
     use crate::read::{ReadOptions, read};
 
@@ -393,7 +385,7 @@ mod tests {
         };
         let error = AmazonCat::new(0, 0.01).unwrap().write(Part::Train, &path, stop).unwrap_err();
         assert!(matches!(error, Error::File { .. }), "{error}");
-        assert_eq!(heard, CHUNK);
+        assert_eq!(heard, text::CHUNK);
         assert_eq!(folder.path().read_dir().unwrap().count(), 0);
     }
 
