@@ -10,7 +10,7 @@ written by `ove convert`. Part `raw`: everyone starts from the text with what su
 One run is two processes, train and predict, each with all cores and a time limit. Three clocks are kept: the whole process
 (`wall_seconds`: start, imports, reading, work, writing), and within it `read_seconds` and `train_seconds` or `predict_seconds`, which
 exclude each other. Peak memory is the kernel's (ru_maxrss). Quality is computed here, from the five best labels each one wrote, never by the
-tool itself. nlpd is that of the first label on the same held-out rows for all that have probabilities; rows whose label
+tool itself; only the nlpd of `ove` is what `ove evaluate` says. nlpd is that of the first label on the same held-out rows for all that have probabilities; rows whose label
 never occurs in training are left out of it, since no one can give that a probability.
 
 This process stays small on purpose: a child's ru_maxrss starts at what its parent had when it was started.
@@ -107,7 +107,8 @@ def convert(task: Task) -> None:
     command += ["--test", task.file("test", "tsv"), "--test-output", made["test"]]
     command += ["--min-df", MIN_DF[task.data], "--ngrams", NGRAMS[task.part]]
     command += ["--first-label"] if task.labels == "first" else []
-    subprocess.run([str(word) for word in command], check=True)
+    if subprocess.run([str(word) for word in command], check=False).returncode:
+        sys.exit(f"{OVE} convert could not make the features of {task.name}")
     for which in ("test", "train"):
         tidy(made[which], task.file(which))
 
@@ -165,7 +166,11 @@ def text_for_fasttext(task: Task, which: str) -> None:
 
 
 def quality(task: Task, answers: Path) -> dict[str, float]:
-    """precision@1, 3, 5, nDCG@5 and propensity-scored precision@1, 3, 5 of the top lists."""
+    """precision@1, 3, 5, nDCG@5 and propensity-scored precision@1, 3, 5 of the top lists.
+
+    A label that never occurs in training counts as one that could have been found. `ove evaluate` leaves such labels out of the best
+    possible propensity-scored precision, so its figure is higher; on tasks with one label the other figures agree.
+    """
     inverse = inverse_propensity(task.file("train"))
     gains = [1 / math.log2(rank + 2) for rank in range(5)]
     sums: Counter[str] = Counter()
@@ -250,7 +255,8 @@ def by_ove(task: Task, setting: Setting, work: Path, limit: float) -> dict[str, 
             fields = line.rstrip("\n").split("\t")
             out.write(" ".join(map(":".join, zip(fields[::2], fields[1::2]))) + "\n")
     if task.labels == "first":
-        result["nlpd"] = run([OVE, "evaluate", model, task.file("nlpd"), "--json"], limit, work / "nlpd.log")["nlpd"]
+        known = run([OVE, "evaluate", model, task.file("nlpd"), "--json"], limit, work / "nlpd.log")
+        result |= {"nlpd": known["nlpd"], "nlpd_rows": known["rows"], "nlpd_impossible_rows": 0}
     return result
 
 
@@ -269,9 +275,14 @@ def by_peer(task: Task, setting: Setting, work: Path, limit: float) -> dict[str,
     del result["predict"]["version"]
     if task.labels == "first" and setting.probabilities:
         run([*runner, "score", model, task.file("nlpd", form), work / "scores", *options], limit, work / "score.log")
-        scores = [float(line) for line in (work / "scores").read_text().split()]
-        result["nlpd"] = -sum(scores) / len(scores)
+        result |= mean_nlpd([float(line) for line in (work / "scores").read_text().split()])
     return result
+
+
+def mean_nlpd(log_p: list[float]) -> dict[str, float | int | None]:
+    """The mean of −log p. A label that got probability 0 makes it infinite: such rows are counted, not rounded up to some small number."""
+    impossible = sum(value == -math.inf for value in log_p)
+    return {"nlpd": None if impossible else -sum(log_p) / len(log_p), "nlpd_rows": len(log_p), "nlpd_impossible_rows": impossible}
 
 
 def pairs_of_words(task: Task, setting: Setting) -> dict[str, int]:
@@ -342,7 +353,9 @@ def line_of(result: dict[str, Any]) -> str:
     if "failed" in result:
         return f"{name} {result['failed']}"
     train, predict = result["train"], result["predict"]
-    nlpd = f" nlpd {result['nlpd']:.3f}" if "nlpd" in result else ""
+    nlpd = ""
+    if "nlpd" in result:
+        nlpd = f" nlpd {result['nlpd']:.3f}" if result["nlpd"] is not None else f" nlpd ∞ ({result['nlpd_impossible_rows']} rows)"
     memory = max(train["peak_memory_bytes"], predict["peak_memory_bytes"]) / 1e9
     return (
         f"{name} p@1 {result['precision_at_1']:.4f} p@5 {result['precision_at_5']:.4f} psp@1 {result['psp_at_1']:.4f}{nlpd}  "

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import time
 from contextlib import contextmanager
@@ -89,6 +90,11 @@ def write_top(path: str, rows: Iterable[Iterable[tuple[Any, float]]]) -> None:
     with open(path, "w") as file:
         for row in rows:
             file.write(" ".join(f"{label}:{score:.6g}" for label, score in row) + "\n")
+
+
+def log(p: float) -> float:
+    """log p, also of 0."""
+    return math.log(p) if p > 0 else -math.inf
 
 
 def write_scores(path: str, log_p: Iterable[float]) -> None:

@@ -2,7 +2,6 @@
 text the harness writes its file itself and fastText is at home. It reads the file while it trains (twice: the dictionary first), so
 reading is within the training time."""
 
-import math
 import sys
 from pathlib import Path
 
@@ -71,7 +70,7 @@ def softmax(model):
 def hierarchical(model):
     def log_p(text, label):
         pairs = model.f.predict(text + "\n", len(model.labels), -1.0, "strict")  # 0 would drop what is below 1e-5
-        return math.log({name: p for p, name in pairs}.get(label, 0.0) or 1e-300)
+        return common.log({name: p for p, name in pairs}.get(label, 0.0))
 
     return log_p
 

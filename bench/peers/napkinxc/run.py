@@ -1,6 +1,5 @@
 """napkinXC: a probabilistic label tree for several labels a row, hierarchical softmax for one."""
 
-import math
 import shutil
 import sys
 from pathlib import Path
@@ -46,7 +45,7 @@ def score(clock, options, folder, test, out):
     log_p = []
     for start in range(0, x.shape[0], 50):
         answers = model.predict_proba(x[start : start + 50], top_k=common.shape_of(test)[2])
-        log_p += [math.log(dict(row).get(own[0], 0.0) or 1e-300) for row, own in zip(answers, y[start : start + 50])]
+        log_p += [common.log(dict(row).get(own[0], 0.0)) for row, own in zip(answers, y[start : start + 50])]
     common.write_scores(out, log_p)
 
 
