@@ -1,12 +1,13 @@
 # make demo   build and see the whole method on made data
 # make test   everything that has to pass: format, lints, tests, doctests, command line, Python checks
-# make bench  beside the speed of memory, and beside others on the data in OVE_DATA (default ../shared/data)
+# make bench  beside the speed of memory, and beside others on the data in OVE_DATA (default ../shared/data); hours
+# make bench-quick  the peers on 20,000 rows
 
 PYTHON ?= python3
 VENV := .venv
 export OVE_DATA ?= $(abspath ../shared/data)
 
-.PHONY: demo test lint rust-test python-test bench clean
+.PHONY: demo test lint rust-test python-test bench bench-quick bench-build bench-newsgroups bench-peers clean
 
 demo:
 	cargo run --release --package ove-cli -- demo
@@ -26,11 +27,32 @@ python-test: $(VENV)/installed
 	cargo build --package ove-cli
 	OVE=$(abspath target/debug/ove) $(VENV)/bin/pytest -q tests/python
 
-bench: $(VENV)/installed
+bench: bench-memory bench-newsgroups bench-peers
+
+bench-memory:
 	cargo run --release --package ove --example amazoncat
 	cargo run --release --package ove --example many_classes
+
+bench-build:
 	cargo build --release --package ove-cli
+
+bench-newsgroups: bench-build $(VENV)/installed
 	OVE=$(abspath target/release/ove) $(VENV)/bin/python bench/newsgroups.py
+
+# Each peer gets an environment of its own under bench/.envs, made when it is first wanted; results, table and plots go to bench/out.
+# A run that was stopped goes on where it was: what has a result is not run again (remove bench/out to start anew).
+bench-peers: bench-build bench/.envs/report/installed
+	OVE=$(abspath target/release/ove) $(PYTHON) bench/peers.py
+	bench/.envs/report/bin/python bench/peers_report.py
+
+bench-quick: bench-build bench/.envs/report/installed
+	OVE=$(abspath target/release/ove) $(PYTHON) bench/peers.py --rows 20000 --limit 300 --out bench/out-quick
+	bench/.envs/report/bin/python bench/peers_report.py --out bench/out-quick
+
+bench/.envs/report/installed: bench/requirements.txt
+	$(PYTHON) -m venv bench/.envs/report
+	bench/.envs/report/bin/pip install --quiet --requirement bench/requirements.txt
+	touch $@
 
 $(VENV)/installed: tests/python/requirements.txt
 	$(PYTHON) -m venv $(VENV)
@@ -39,4 +61,4 @@ $(VENV)/installed: tests/python/requirements.txt
 
 clean:
 	cargo clean
-	rm -rf $(VENV) demo report
+	rm -rf $(VENV) demo report bench/.envs bench/out bench/out-quick

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::data::{Row, Rows};
 use crate::error::Result;
@@ -154,13 +155,25 @@ pub enum Weights {
 }
 
 /// The settings of either form.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Settings {
     /// Of a linear model.
     Linear(Options),
     /// Of a forest.
     Forest(ForestOptions),
+}
+
+/// By hand: an untagged enum could not say which setting is wrong.
+impl<'de> Deserialize<'de> for Settings {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(deserializer)?;
+        let settings = match value.get("trees") {
+            Some(_) => serde_json::from_value(value).map(Settings::Forest),
+            None => serde_json::from_value(value).map(Settings::Linear),
+        };
+        settings.map_err(D::Error::custom)
+    }
 }
 
 impl Settings {
