@@ -382,6 +382,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=TASKS)
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=PEERS)
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="only the settings whose name starts with one of these")
     parser.add_argument("--part", choices=PARTS, help="only this one")
     parser.add_argument("--rows", type=int, help="so many training rows, spread over the file, for a quick look")
     parser.add_argument("--out", type=Path, default=HERE / "out")
@@ -402,7 +403,8 @@ def main() -> None:
             task = Task(name, part, args.out / "data" / f"{name}-{part}-{args.rows or 'all'}")
             make(task, args.rows)
             for setting in SETTINGS:
-                if setting.peer in args.peers and setting.fits(task.data, task.labels, part):
+                named = not args.only or setting.name.startswith(tuple(args.only))
+                if named and setting.peer in args.peers and setting.fits(task.data, task.labels, part):
                     record(args, task, setting)
 
 

@@ -86,7 +86,8 @@ impl Timed {
         say!("precision@1/3/5  {:.4} {:.4} {:.4}", e.precision_at_1, e.precision_at_3, e.precision_at_5)?;
         say!("nDCG@3/5         {:.4} {:.4}", e.ndcg_at_3, e.ndcg_at_5)?;
         say!("PSP@1/3/5        {:.4} {:.4} {:.4}", e.psp_at_1, e.psp_at_3, e.psp_at_5)?;
-        say!("ECE              {:.4}", e.ece)?;
+        let before = e.ece_uncalibrated.map_or(String::new(), |ece| format!(" ({ece:.4} before calibration)"));
+        say!("ECE              {:.4}{before}", e.ece)?;
         Ok(())
     }
 }

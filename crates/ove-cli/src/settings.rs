@@ -26,7 +26,7 @@ pub struct ObjectiveFlags {
     /// For merged: how many of the most frequent classes share one logarithm; with the rivals sampler, the drawn ones do instead
     #[arg(long, value_name = "N", default_value_t = Options::default().merge)]
     pub merge: usize,
-    /// λ of the penalty λ/2·‖w‖² on the sum over all rows (forest: of a node) [default: 0, forest: 0.5]
+    /// λ of the penalty λ/2·‖w‖² on the sum over all rows; of a forest on those of a node, 0.5 [default: 0]
     #[arg(long, value_name = "L")]
     pub l2: Option<f64>,
 }
@@ -59,10 +59,10 @@ pub struct StochasticFlags {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Stochastic solver and forest")]
 pub struct PassFlags {
-    /// How often each row is visited [default: 5, forest: 3 to 8, by the number of rows]
+    /// How often each row is visited; by a forest 3 to 8 times, the fewer rows the more [default: 5]
     #[arg(long, value_name = "E")]
     pub epochs: Option<usize>,
-    /// The step for one row and one visited class [default: 0.1, forest: 0.5]
+    /// The step for one row and one visited class; of a forest 0.5 [default: 0.1]
     #[arg(long, value_name = "R")]
     pub learning_rate: Option<f64>,
     /// Seed of everything random; same seed, same bits
@@ -77,6 +77,9 @@ pub struct ForestFlags {
     /// How many trees vote
     #[arg(long, value_name = "N", default_value_t = ForestOptions::default().trees)]
     pub trees: usize,
+    /// Drop weights below T and say what that costs on the rows of --valid
+    #[arg(long, value_name = "T")]
+    pub prune: Option<f32>,
 }
 
 /// When the batch solver stops.
@@ -191,7 +194,7 @@ impl LinearFlags {
 /// The flags of every way to train.
 #[derive(clap::Args)]
 pub struct TrainFlags {
-    /// How to train [default: forest from 1000 classes on, unless an objective, classes or a sampler are given; else stochastic]
+    /// How to train; a forest from 1000 classes on, unless an objective, classes or a sampler are given [default: stochastic]
     #[arg(long, value_enum)]
     solver: Option<SolverKind>,
     /// Leave the biases out of the penalty
@@ -200,7 +203,7 @@ pub struct TrainFlags {
     #[command(flatten)]
     pub linear: LinearFlags,
     #[command(flatten)]
-    forest: ForestFlags,
+    pub forest: ForestFlags,
 }
 
 impl TrainFlags {

@@ -81,6 +81,9 @@ pub fn run(args: Args) -> Result<()> {
             Settings::Forest(options) => grow(&data, options)?,
         };
         model.card.text = text;
+        if let Some(threshold) = args.flags.forest.prune {
+            prune(&mut model, threshold, args.valid.as_deref(), &args)?;
+        }
         model.save(&args.output).context("saving the model")?;
         anyhow::Ok((model, updates))
     })?;
@@ -119,6 +122,31 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(evaluation) = evaluation {
         evaluation.print()?;
     }
+    Ok(())
+}
+
+/// Drops small weights of a forest and says what is lost.
+fn prune(model: &mut Model, threshold: f32, valid: Option<&Path>, args: &Args) -> Result<()> {
+    let threads = args.flags.linear.threads.threads;
+    let data = valid.map(|path| args.input.read_for(model, path, true, threads)).transpose()?;
+    let precision = |model: &Model| -> Result<String> {
+        Ok(match &data {
+            Some(data) => {
+                let e = evaluate::evaluate(model, data, threads)?.evaluation;
+                format!(", precision@1/3/5 {:.4} {:.4} {:.4}", e.precision_at_1, e.precision_at_3, e.precision_at_5)
+            }
+            None => String::new(),
+        })
+    };
+    let before = precision(model)?;
+    let Weights::Forest(forest) = &mut model.weights else {
+        bail!("--prune {threshold}: only a forest has weights to drop, and this model is linear");
+    };
+    let count = forest.weights();
+    forest.prune(threshold);
+    let kept = forest.weights();
+    eprintln!("before pruning: {count} weights{before}");
+    eprintln!("after pruning:  {kept} weights{}", precision(model)?);
     Ok(())
 }
 

@@ -845,6 +845,29 @@ fn a_full_disk_is_an_error() {
 }
 
 #[test]
+fn a_forest_trains_predicts_and_loses_small_weights() {
+    let dir = Dir::with_model();
+    let train = "train fruit.svm -o forest.model --solver forest --trees 2 --epochs 20 --valid fruit.svm --json";
+    let whole: Value = serde_json::from_str(&dir.run(train).ok()).unwrap();
+    assert_eq!(whole["error"], 0.0, "{whole}");
+    assert_eq!(whole["bound"], Value::Null);
+    assert!(whole["ece_uncalibrated"].is_number());
+    contains(&dir.run("inspect forest.model").ok(), "trees");
+    contains(&dir.run("inspect forest.model --class apple").ok(), "speaks for it");
+    assert_eq!(
+        dir.run("predict forest.model fruit.svm --top 1").ok(),
+        dir.run("predict forest.model fruit.svm --top 1 --threads 1").ok()
+    );
+
+    let pruned = dir.run(&format!("{train} --prune 0.3"));
+    contains(&pruned.stderr, "after pruning:");
+    contains(&pruned.stderr, "precision@1/3/5");
+    let linear = dir.run("train fruit.svm -o other.model --prune 0.3");
+    assert_eq!(linear.code, Some(2));
+    contains(&linear.stderr, "only a forest has weights to drop");
+}
+
+#[test]
 fn help_names_flags_and_defaults() {
     let dir = Dir::new();
     for (command, flags) in [
@@ -867,7 +890,7 @@ fn help_names_flags_and_defaults() {
         for flag in flags.split(' ') {
             let (name, default) = flag.split_once('=').unwrap_or((flag, ""));
             let after = help.split(&format!("{name} <")).nth(1).or(help.split(name).nth(1)).unwrap_or_default();
-            let own = after.split("\n      --").next().unwrap();
+            let own = after.split("\n      --").next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(help.contains(name), "{command}: no {name}");
             assert!(default.is_empty() || own.contains(&format!("[default: {default}]")), "{command} {flag}:\n{own}");
         }

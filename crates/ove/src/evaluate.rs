@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::data::Rows;
 use crate::error::{Error, Result};
 use crate::labels::Labels;
-use crate::model::Model;
+use crate::model::{Model, Weights};
 use crate::solve::in_pool;
 use row::{Outcome, Task};
 
@@ -60,6 +60,9 @@ pub struct Evaluation {
     pub psp_at_5: f64,
     /// Expected calibration error of the best class's probability, in 15 bins of equal width.
     pub ece: f64,
+    /// The same before calibration, of a forest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ece_uncalibrated: Option<f64>,
     /// How many rows were evaluated.
     pub rows: usize,
     /// How many labels they have that the model knows.
@@ -132,7 +135,11 @@ fn summarise(model: &Model, outcomes: &[Outcome]) -> Evaluation {
         psp_at_1: psp(0),
         psp_at_3: psp(1),
         psp_at_5: psp(2),
-        ece: calibration_error(outcomes),
+        ece: calibration_error(outcomes, |o| o.confidence),
+        ece_uncalibrated: match model.weights {
+            Weights::Linear(_) => None,
+            Weights::Forest(_) => Some(calibration_error(outcomes, |o| o.raw_confidence)),
+        },
         rows: outcomes.len(),
         labels,
         unknown_rows: outcomes.iter().filter(|o| o.labels == 0).count(),
@@ -142,12 +149,13 @@ fn summarise(model: &Model, outcomes: &[Outcome]) -> Evaluation {
 }
 
 /// Σ over bins of |hits − Σ confidence| / rows.
-fn calibration_error(outcomes: &[Outcome]) -> f64 {
+fn calibration_error(outcomes: &[Outcome], confidence: impl Fn(&Outcome) -> f64) -> f64 {
     let mut bins = [(0.0, 0.0); BINS];
     for outcome in outcomes {
-        let bin = &mut bins[((outcome.confidence * BINS as f64) as usize).min(BINS - 1)];
+        let confidence = confidence(outcome);
+        let bin = &mut bins[((confidence * BINS as f64) as usize).min(BINS - 1)];
         bin.0 += f64::from(u8::from(outcome.hits[0]));
-        bin.1 += outcome.confidence;
+        bin.1 += confidence;
     }
     bins.iter().map(|(hits, confidence): &(f64, f64)| (hits - confidence).abs()).sum::<f64>() / outcomes.len() as f64
 }

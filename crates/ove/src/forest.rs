@@ -29,6 +29,9 @@ use crate::model::Prediction;
 /// Leaves of each tree that are searched for the best classes of a row.
 pub const BEAM: usize = 10;
 
+/// Leaves that lack so much more than the best one are not searched.
+const NEAR: f32 = 3.5;
+
 /// Several trees over the same classes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Forest {
@@ -169,12 +172,21 @@ impl Forest {
         top
     }
 
+    /// What the probability of a class would be without calibration: τ = γ = 1.
+    pub fn uncalibrated(&self, row: Row<'_>, prediction: Prediction, scratch: &mut Scratch) -> f64 {
+        match self.calibration.vote_power {
+            Some(power) => prediction.probability.powf(1.0 / f64::from(power)),
+            None => self.log_probability_at(1.0, row, prediction.class, scratch).exp(),
+        }
+    }
+
     /// The `count` classes with the most votes, with these in place of probabilities.
     pub(crate) fn votes(&self, row: Row<'_>, count: usize, scratch: &mut Scratch) -> Vec<Prediction> {
         let Scratch { roots, leaf, best, sums, seen } = scratch;
         sums.resize(self.classes, 0.0);
         for (tree, root) in self.trees.iter().zip(&*roots) {
             largest(root, BEAM, best);
+            keep_near(root, best);
             tree.leaves.energies(best, row, leaf);
             let classes = best
                 .iter()
@@ -227,6 +239,12 @@ impl Forest {
         let trees = self.trees.len() as f32;
         (0..).zip(sums).filter(|&(_, sum)| sum != 0.0).map(|(feature, sum)| (feature, sum / trees)).collect()
     }
+}
+
+/// Leaves out those that lack too much more than the best to matter.
+fn keep_near(energies: &[f32], places: &mut Vec<u16>) {
+    let best = places.iter().map(|&place| energies[usize::from(place)]).fold(f32::NEG_INFINITY, f32::max);
+    places.retain(|&place| energies[usize::from(place)] >= best - NEAR);
 }
 
 /// The places of the `count` largest numbers, rising.

@@ -22,8 +22,9 @@ pub(super) struct Outcome {
     unseen: usize,
     /// Which of the best classes are labels.
     pub hits: [bool; TOP],
-    /// The probability of the best class.
+    /// The probability of the best class, and what it would be without calibration.
     pub confidence: f64,
+    pub raw_confidence: f64,
     /// Σ log p(label) over all classes.
     pub log_probability: f64,
     /// Σ log p(label) among itself and the classes that are no labels: what the bound bounds.
@@ -97,8 +98,8 @@ impl<'a> Task<'a> {
         let mut top = Vec::with_capacity(TOP);
         top.extend(best.iter().map(|prediction| prediction.class));
         let log_probability = labels.iter().map(|&label| forest.log_probability(row, label, &mut self.scratch)).sum();
-        let confidence = best[0].probability;
-        Outcome { confidence, log_probability, ..self.ranked(&top, labels, unseen) }
+        let (confidence, raw_confidence) = (best[0].probability, forest.uncalibrated(row, best[0], &mut self.scratch));
+        Outcome { confidence, raw_confidence, log_probability, ..self.ranked(&top, labels, unseen) }
     }
 
     /// What a ranking of classes tells.

@@ -1,5 +1,5 @@
-//! Grows a [`Forest`]: classes that share words come into the same leaf ([`groups`]), and each node learns which of its children a row
-//! belongs to ([`node`]).
+//! Grows a [`Forest`]: classes that share words come into the same leaf (`groups`), and each node learns which of its children a row
+//! belongs to (`node`).
 //!
 //! A node sees only the rows that have a class below it, and its children learn independently of each other. So a row costs about
 //! 2√K scores a tree instead of K, each node works on a small table of its own, and all nodes of all trees can be trained
@@ -31,7 +31,7 @@ const BLOCK: usize = 128;
 const HELD_OUT: (usize, usize) = (1000, 50);
 
 /// Weights smaller than this are not kept; twice as many for half of it change precision by less than .001.
-const NEGLIGIBLE: f64 = 0.03;
+const NEGLIGIBLE: f64 = 0.05;
 
 /// Hears which share of the work is done, and may end the training early.
 pub type Watch<'a> = dyn FnMut(f64) -> ControlFlow<()> + Send + 'a;
