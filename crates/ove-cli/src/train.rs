@@ -63,6 +63,9 @@ pub fn run(args: Args) -> Result<()> {
     let class_weight = class_weight(args.class_weight.as_deref(), &data.classes)?;
     let mut settings = args.flags.settings(data.classes.len(), class_weight);
     if let Settings::Linear(options) = &mut settings {
+        if let Some(threshold) = args.flags.forest.prune {
+            bail!("--prune {threshold}: only a forest has weights to drop, and this model is linear");
+        }
         keep_within(args.memory, &data, options)?;
     }
     eprintln!("{} rows, {} features, {} classes", data.len(), data.features(), data.classes.len());
@@ -82,7 +85,7 @@ pub fn run(args: Args) -> Result<()> {
         };
         model.card.text = text;
         if let Some(threshold) = args.flags.forest.prune {
-            prune(&mut model, threshold, args.valid.as_deref(), &args)?;
+            prune(&mut model, threshold, &args)?;
         }
         model.save(&args.output).context("saving the model")?;
         anyhow::Ok((model, updates))
@@ -126,9 +129,9 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 /// Drops small weights of a forest and says what is lost.
-fn prune(model: &mut Model, threshold: f32, valid: Option<&Path>, args: &Args) -> Result<()> {
+fn prune(model: &mut Model, threshold: f32, args: &Args) -> Result<()> {
     let threads = args.flags.linear.threads.threads;
-    let data = valid.map(|path| args.input.read_for(model, path, true, threads)).transpose()?;
+    let data = args.valid.as_deref().map(|path| args.input.read_for(model, path, true, threads)).transpose()?;
     let precision = |model: &Model| -> Result<String> {
         Ok(match &data {
             Some(data) => {
@@ -139,9 +142,7 @@ fn prune(model: &mut Model, threshold: f32, valid: Option<&Path>, args: &Args) -
         })
     };
     let before = precision(model)?;
-    let Weights::Forest(forest) = &mut model.weights else {
-        bail!("--prune {threshold}: only a forest has weights to drop, and this model is linear");
-    };
+    let Weights::Forest(forest) = &mut model.weights else { return Ok(()) };
     let count = forest.weights();
     forest.prune(threshold);
     let kept = forest.weights();

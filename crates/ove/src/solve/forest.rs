@@ -30,9 +30,6 @@ const BLOCK: usize = 128;
 /// The most rows that are held out to calibrate probabilities, and the part of all rows that they may be.
 const HELD_OUT: (usize, usize) = (1000, 50);
 
-/// Weights smaller than this are not kept; twice as many for half of it change precision by less than .001.
-const NEGLIGIBLE: f64 = 0.05;
-
 /// Hears which share of the work is done, and may end the training early.
 pub type Watch<'a> = dyn FnMut(f64) -> ControlFlow<()> + Send + 'a;
 
@@ -162,7 +159,6 @@ impl<'a, 'w> Growth<'a, 'w> {
                     children,
                     options: self.options,
                     epochs: self.epochs,
-                    negligible: NEGLIGIBLE as f32,
                 };
                 (job, work.train(seed, local, &mut |rows| self.report(rows * width, total)))
             })

@@ -27,6 +27,9 @@ const LAST_RATE: f32 = 0.02;
 /// Weights are multiples of a common scale, which the penalty shrinks; below this they are multiplied out.
 const SMALLEST_SCALE: f32 = 1e-6;
 
+/// Weights smaller than this are not kept; twice as many for half of it change precision by less than .001.
+const NEGLIGIBLE: f32 = 0.05;
+
 /// The rows that a node sees, each with the children it belongs to.
 pub(super) struct Examples {
     pub children: usize,
@@ -70,8 +73,6 @@ pub(super) struct Job<'a> {
     pub children: Range<usize>,
     pub options: &'a ForestOptions,
     pub epochs: usize,
-    /// Weights smaller than this are not kept.
-    pub negligible: f32,
 }
 
 impl Job<'_> {
@@ -155,7 +156,7 @@ impl Job<'_> {
         for (&feature, weights) in features.iter().zip(block.weights.chunks(block.width)) {
             let weights = weights[..self.children.len()].iter().map(|w| w * block.scale).zip(first..);
             let before = kept.entries.len();
-            kept.entries.extend(weights.filter(|(w, _)| w.abs() >= self.negligible).map(|(w, c)| Entry::new(c, w)));
+            kept.entries.extend(weights.filter(|(w, _)| w.abs() >= NEGLIGIBLE).map(|(w, c)| Entry::new(c, w)));
             if kept.entries.len() > before {
                 kept.features.push((feature, (kept.entries.len() - before) as u32));
             }
