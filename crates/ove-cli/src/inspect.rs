@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use ove::{Error, Model, Weights};
+use ove::{Error, Model};
 use serde_json::{Value, json};
 
 /// Show what a model is
@@ -81,15 +81,15 @@ fn show_class(model: &Model, name: &str, args: &Args) -> Result<()> {
         found: format!("`{name}`"),
         allowed: format!("the model has {} classes such as {}", card.classes.len(), card.classes[0]),
     })?;
-    let mut weights = weights_of(model, class);
+    let mut weights = model.weights_of(class as u32);
     weights.sort_by(|a, b| b.1.total_cmp(&a.1));
     let count = args.top.min(weights.len());
     let bias = model.linear().map(|linear| linear.bias()[class]);
     let speaks_for = weights[..count].iter().filter(|(_, w)| *w > 0.0);
     let speaks_against = weights[weights.len() - count..].iter().rev().filter(|(_, w)| *w < 0.0);
-    let feature = |d: usize| card.feature_name(d).map_or_else(|| format!("feature {d}"), str::to_owned);
+    let feature = |d: u32| card.feature_name(d as usize).map_or_else(|| format!("feature {d}"), str::to_owned);
     if args.json {
-        let list = |weights: &mut dyn Iterator<Item = &(usize, f32)>| -> Vec<Value> {
+        let list = |weights: &mut dyn Iterator<Item = &(u32, f32)>| -> Vec<Value> {
             weights.map(|&(d, w)| json!({ "feature": feature(d), "index": d, "weight": w })).collect()
         };
         let object = json!({
@@ -113,14 +113,4 @@ fn show_class(model: &Model, name: &str, args: &Args) -> Result<()> {
         say!("  {w:>9.4}  {}", feature(d))?;
     }
     Ok(())
-}
-
-/// The weight of each feature that has one for a class.
-fn weights_of(model: &Model, class: usize) -> Vec<(usize, f32)> {
-    match &model.weights {
-        Weights::Linear(linear) => (0..linear.features()).map(|d| (d, linear.weight(d as u32, class as u32))).collect(),
-        Weights::Forest(forest) => {
-            forest.weights_of(class as u32).into_iter().map(|(feature, w)| (feature as usize, w)).collect()
-        }
-    }
 }

@@ -86,7 +86,7 @@ fn by_batch(counts: &[u64], options: &Options, watch: &mut Watch<'_>) -> Result<
     let rows = Rows::new(0, &offsets, &[], &[])?;
     let problem = Problem { rows, labels: &labels, row_weights: &weights, classes: counts.len() };
     options.check()?;
-    in_pool(options.threads, || Ok(batch::maximise(&problem, options, watch).weights))
+    in_pool(options.threads, || Ok(batch::maximise(None, &problem, options, watch).weights))
 }
 
 /// One row a point.

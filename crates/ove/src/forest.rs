@@ -228,6 +228,15 @@ impl Forest {
         (sum / self.trees.len() as f64).max(f64::MIN_POSITIVE).ln()
     }
 
+    /// How much a feature speaks for a class, as a mean over trees of its weights on the way to the class.
+    pub fn weight_of(&self, feature: u32, class: u32) -> f32 {
+        let of_tree = |tree: &Tree| {
+            let (leaf, child) = tree.place(class);
+            tree.root.weight_of(feature as usize, 0, leaf) + tree.leaves.weight_of(feature as usize, leaf, child)
+        };
+        self.trees.iter().map(of_tree).sum::<f32>() / self.trees.len() as f32
+    }
+
     /// How much each feature speaks for a class, as a mean over trees of its weights on the way to the class.
     pub fn weights_of(&self, class: u32) -> Vec<(u32, f32)> {
         let mut sums = vec![0.0; self.features];

@@ -58,7 +58,7 @@ pub use labels::Labels;
 pub use model::{Linear, Model, Settings, Weights};
 pub use objective::Objective;
 pub use options::{ForestOptions, Options, Solver};
-pub use solve::{Fit, Problem, Progress, train};
+pub use solve::{Fit, Problem, Progress, train, train_from};
 
 /// The README's examples are tests too.
 #[cfg(doctest)]

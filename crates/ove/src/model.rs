@@ -217,6 +217,28 @@ impl Model {
         }
     }
 
+    /// The weight of each feature for a class, where it is not zero: what speaks for the class in general.
+    pub fn weights_of(&self, class: u32) -> Vec<(u32, f32)> {
+        match &self.weights {
+            Weights::Linear(linear) => {
+                let weights = (0..linear.features() as u32).map(|feature| (feature, linear.weight(feature, class)));
+                weights.filter(|&(_, weight)| weight != 0.0).collect()
+            }
+            Weights::Forest(forest) => forest.weights_of(class),
+        }
+    }
+
+    /// What each feature of a row speaks for a class, w·x, where the model knows the feature.
+    pub fn explain(&self, row: Row<'_>, class: u32) -> Vec<(u32, f32)> {
+        let weight = |feature| match &self.weights {
+            Weights::Linear(linear) => linear.weight(feature, class),
+            Weights::Forest(forest) => forest.weight_of(feature, class),
+        };
+        let entries = row.indices.iter().zip(row.values).map(|(&feature, &value)| (feature, value));
+        let known = entries.take_while(|&(feature, _)| (feature as usize) < self.features());
+        known.map(|(feature, value)| (feature, weight(feature) * value)).collect()
+    }
+
     /// The `count` most probable classes of each row in a range.
     pub fn top(
         &self,

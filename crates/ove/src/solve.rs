@@ -24,6 +24,7 @@ use crate::error::{Error, Result};
 use crate::labels::Labels;
 use crate::model::{Linear, TracePoint};
 use crate::options::{ClassWeight, Options, Solver};
+use crate::places::Places;
 
 /// Rows with their classes.
 #[derive(Debug, Clone, Copy)]
@@ -80,6 +81,27 @@ impl Problem<'_> {
             }),
             _ => Ok(()),
         }
+    }
+
+    /// Where the weights of a model for this problem are.
+    fn places(&self, cells: Option<usize>) -> Places {
+        let (features, classes) = (self.rows.features(), self.classes);
+        cells.map_or(Places::dense(features, classes), |cells| Places::hashed(features, classes, cells))
+    }
+
+    /// Whether training can go on from these weights.
+    fn check_start(&self, start: &Linear, cells: Option<usize>) -> Result<()> {
+        let (found, needed) = (start.places(), self.places(cells));
+        if found == needed {
+            return Ok(());
+        }
+        let size = |places: Places| {
+            format!("{} classes, {} features and {} cells", places.classes(), places.features(), places.cells())
+        };
+        Err(Error::Mismatch {
+            found: format!("a start with {}", size(found)),
+            allowed: format!("training needs {}", size(needed)),
+        })
     }
 
     /// Whether these class weights can be meant for this problem.
@@ -149,13 +171,25 @@ pub struct Fit {
 /// Trains a linear model. `watch` is called on one of the training threads and may stop the run; what was reached is
 /// returned.
 pub fn train(problem: &Problem<'_>, options: &Options, watch: &mut Watch<'_>) -> Result<Fit> {
+    maximise(None, problem, options, watch)
+}
+
+/// Goes on from the weights of an earlier fit, which has to have as many classes, features and cells. The steps start afresh.
+pub fn train_from(start: &Linear, problem: &Problem<'_>, options: &Options, watch: &mut Watch<'_>) -> Result<Fit> {
+    maximise(Some(start), problem, options, watch)
+}
+
+fn maximise(start: Option<&Linear>, problem: &Problem<'_>, options: &Options, watch: &mut Watch<'_>) -> Result<Fit> {
     options.check()?;
     problem.check()?;
     problem.check_class_weight(&options.class_weight)?;
     problem.check_cells(options.cells)?;
+    if let Some(linear) = start {
+        problem.check_start(linear, options.cells)?;
+    }
     in_pool(options.threads, || match options.solver {
-        Solver::Batch => batch::train(problem, options, watch),
-        Solver::Stochastic => stochastic::train(problem, options, watch),
+        Solver::Batch => batch::train(start, problem, options, watch),
+        Solver::Stochastic => stochastic::train(start, problem, options, watch),
     })
 }
 

@@ -99,6 +99,9 @@ pub trait Cell: Copy + Default + Send + Sync {
     /// What all weights of a table need of its pace.
     type Rule: Copy + Send + Sync;
 
+    /// A cell before the first batch, with this weight.
+    fn new(weight: f32) -> Self;
+
     /// The rule at a pace.
     fn rule(pace: Pace) -> Self::Rule;
 
@@ -128,6 +131,10 @@ pub struct SgdRule {
 
 impl Cell for SgdCell {
     type Rule = SgdRule;
+
+    fn new(weight: f32) -> Self {
+        SgdCell(weight)
+    }
 
     fn rule(pace: Pace) -> SgdRule {
         let scale = (-pace.shrinkage).exp();
@@ -185,6 +192,10 @@ impl AdagradCell {
 
 impl Cell for AdagradCell {
     type Rule = AdagradRule;
+
+    fn new(weight: f32) -> Self {
+        AdagradCell { weight, ..AdagradCell::default() }
+    }
 
     fn rule(pace: Pace) -> AdagradRule {
         AdagradRule { rate: pace.rate as f32, shrinkage: pace.shrinkage as f32 }

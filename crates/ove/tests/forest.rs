@@ -125,6 +125,22 @@ fn a_file_that_was_changed_is_refused() {
 }
 
 #[test]
+fn a_row_is_explained_by_the_weights_of_its_features() {
+    let train = data(4000, false, 0);
+    let model = model(forest(&train, &ForestOptions::default()), &train);
+    let row = train.rows().row(3);
+    let class = train.labels[3][0];
+    let weights = model.weights_of(class);
+    let reasons = model.explain(row, class);
+    assert_eq!(reasons.len(), row.indices.len());
+    for (&(feature, reason), &value) in reasons.iter().zip(row.values) {
+        let weight = weights.iter().find(|(of, _)| *of == feature).map_or(0.0, |(_, weight)| *weight);
+        assert!((reason - weight * value).abs() < 1e-6, "{feature}: {reason} {weight} {value}");
+    }
+    assert!(reasons[0].1 > 0.0, "the class's own word speaks for it: {reasons:?}");
+}
+
+#[test]
 fn small_weights_can_be_dropped() {
     let train = data(5000, false, 0);
     let mut forest = forest(&train, &ForestOptions::default());

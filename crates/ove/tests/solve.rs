@@ -8,7 +8,7 @@ use ove::sampler::SamplerKind;
 use ove::solve::{Problem, batch};
 use ove::step::{Schedule, StepKind};
 use ove::synthetic::{Sparse, plane, sparse};
-use ove::{Dataset, Error, Fit, Labels, Progress, Rows, train};
+use ove::{Dataset, Error, Fit, Labels, Linear, Progress, Rows, train, train_from};
 
 const SHAPE: Sparse = Sparse { rows: 600, features: 300, classes: 40, entries: 15, signal: 0.5 };
 
@@ -369,6 +369,26 @@ fn a_watch_can_stop_and_keep_what_was_reached() {
         assert_eq!(calls, 7);
         assert!(!fit.finished && fit.linear.table().iter().any(|&w| w != 0.0));
     }
+}
+
+#[test]
+fn training_goes_on_from_an_earlier_fit() {
+    let data = sparse(SHAPE, 1, 0);
+    let stop = &mut |_: &Progress<'_>| ControlFlow::Break(());
+    for options in all_settings() {
+        let first = fit(&data, &options);
+        let second = train_from(&first.linear, &problem(&data), &options, stop).unwrap();
+        let bound = |linear| batch::bound(&problem(&data), &Options { classes: 39, ..options.clone() }, linear);
+        let (before, after) = (bound(&first.linear), bound(&second.linear));
+        // One batch or evaluation from there moves it a little; from nothing it would be at K times log 2 a row.
+        assert!((after - before).abs() < 0.2 * before.abs(), "{options:?}: {before} {after}");
+    }
+    let other = Linear::new(3, vec![0.0; 9]);
+    let error = train_from(&other, &problem(&data), &Options::default(), stop).unwrap_err().to_string();
+    assert!(
+        error.starts_with("a start with 3 classes, 2 features and 6 cells, but training needs 40 classes"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -205,11 +205,15 @@ impl Level {
     /// Adds the weights of a child to the sums of its features.
     pub fn add_weights_of(&self, node: usize, child: usize, sums: &mut [f32]) {
         for (feature, sum) in sums.iter_mut().enumerate() {
-            let cells = self.cells(feature);
-            if let Ok(at) = self.nodes[cells.clone()].binary_search(&(node as u16)) {
-                let entries = self.entries_of(cells.start + at);
-                *sum += entries.iter().find(|entry| entry.child() == child).map_or(0.0, |entry| entry.weight());
-            }
+            *sum += self.weight_of(feature, node, child);
         }
+    }
+
+    /// The weight of a feature for a child of a node.
+    pub fn weight_of(&self, feature: usize, node: usize, child: usize) -> f32 {
+        let cells = self.cells(feature);
+        let Ok(at) = self.nodes[cells.clone()].binary_search(&(node as u16)) else { return 0.0 };
+        let entries = self.entries_of(cells.start + at);
+        entries.iter().find(|entry| entry.child() == child).map_or(0.0, |entry| entry.weight())
     }
 }

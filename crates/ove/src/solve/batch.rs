@@ -26,8 +26,8 @@ const ROWS_A_TASK: usize = 32;
 const FEATURES_A_TASK: usize = 16;
 
 /// Maximises the penalised sum.
-pub fn train(problem: &Problem<'_>, options: &Options, watch: &mut Watch<'_>) -> Result<Fit> {
-    let solution = maximise(problem, options, watch);
+pub fn train(start: Option<&Linear>, problem: &Problem<'_>, options: &Options, watch: &mut Watch<'_>) -> Result<Fit> {
+    let solution = maximise(start, problem, options, watch);
     if solution.weights.iter().any(|w| !w.is_finite()) {
         return Err(Error::Diverged { epoch: solution.trace.len(), learning_rate: 0.0 });
     }
@@ -52,9 +52,17 @@ pub(crate) struct Solution {
     pub converged: bool,
 }
 
-pub(crate) fn maximise(problem: &Problem<'_>, options: &Options, watch: &mut Watch<'_>) -> Solution {
+pub(crate) fn maximise(
+    start: Option<&Linear>,
+    problem: &Problem<'_>,
+    options: &Options,
+    watch: &mut Watch<'_>,
+) -> Solution {
     let full = FullSum::new(problem, options);
-    let weights = (problem.rows.features() + 1) * problem.classes;
+    let weights = match start {
+        Some(linear) => in_full_precision(linear),
+        None => vec![0.0; (problem.rows.features() + 1) * problem.classes],
+    };
     let limits = Limits { tolerance: options.tolerance, iterations: options.iterations };
 
     let mut trace = Vec::new();
@@ -75,15 +83,19 @@ pub(crate) fn maximise(problem: &Problem<'_>, options: &Options, watch: &mut Wat
             snapshot: &|| linear(problem.classes, iteration.x),
         })
     };
-    let minimum = lbfgs::minimise(vec![0.0; weights], &mut function, limits, report);
+    let minimum = lbfgs::minimise(weights, &mut function, limits, report);
     Solution { weights: minimum.x, trace, converged: minimum.converged }
 }
 
 /// The value of the objective summed over all rows, without the penalty.
 pub fn bound(problem: &Problem<'_>, options: &Options, linear: &Linear) -> f64 {
     let full = FullSum::new(problem, options);
-    let weights: Vec<f64> = linear.table().iter().map(|&w| f64::from(w)).collect();
+    let weights = in_full_precision(linear);
     full.blocks.iter().map(|block| full.derivatives(block, &weights).1).sum()
+}
+
+fn in_full_precision(linear: &Linear) -> Vec<f64> {
+    linear.table().iter().map(|&w| f64::from(w)).collect()
 }
 
 /// The penalised sum with its sign turned, and what the last evaluation told.

@@ -48,10 +48,10 @@ const TRACE_POINTS: usize = 200;
 const PARALLEL_FROM: usize = 8192;
 
 /// Trains by subsampling.
-pub fn train(problem: &Problem<'_>, options: &Options, watch: &mut Watch<'_>) -> Result<Fit> {
+pub fn train(start: Option<&Linear>, problem: &Problem<'_>, options: &Options, watch: &mut Watch<'_>) -> Result<Fit> {
     match options.step {
-        StepKind::Sgd => Run::<SgdCell>::new(problem, options).train(watch),
-        StepKind::Adagrad => Run::<AdagradCell>::new(problem, options).train(watch),
+        StepKind::Sgd => Run::<SgdCell>::new(start, problem, options).train(watch),
+        StepKind::Adagrad => Run::<AdagradCell>::new(start, problem, options).train(watch),
     }
 }
 
@@ -140,22 +140,22 @@ impl Visits {
 }
 
 impl<'a, C: Cell> Run<'a, C> {
-    fn new(problem: &'a Problem<'a>, options: &'a Options) -> Self {
+    fn new(start: Option<&Linear>, problem: &'a Problem<'a>, options: &'a Options) -> Self {
         let visits = Visits::new(problem, options);
         let touched = options.batch as f64
             * visits.width as f64
             * (1.0 + problem.rows.entries() as f64 / problem.rows.len() as f64);
         let threads = if touched < PARALLEL_FROM as f64 { 1 } else { rayon::current_num_threads() };
-        let (features, classes) = (problem.rows.features(), problem.classes);
-        let places = match options.cells {
-            Some(cells) => Places::hashed(features, classes, cells),
-            None => Places::dense(features, classes),
-        };
+        let places = problem.places(options.cells);
+        let mut table: Vec<C> = memory::zeroed(places.cells() + places.classes());
+        if let Some(linear) = start {
+            table.par_iter_mut().zip(linear.table()).for_each(|(cell, &weight)| *cell = C::new(weight));
+        }
         Run {
             problem,
             options,
             places,
-            table: memory::zeroed(places.cells() + classes),
+            table,
             weights: Part::new(),
             bias: Part::new(),
             ranges: balanced_ranges(problem, places, threads),
