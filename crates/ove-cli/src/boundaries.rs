@@ -15,9 +15,8 @@ pub fn boundaries(model: &Linear, reach: f64) -> Vec<[(f64, f64); 2]> {
 
 /// Weights and bias of f_j − f_k.
 fn difference(model: &Linear, j: usize, k: usize) -> [f64; 3] {
-    let number = |row: &[f32]| f64::from(row[j]) - f64::from(row[k]);
-    let (x, y) = model.weights().split_at(model.classes());
-    [number(x), number(y), number(model.bias())]
+    let of_feature = |d| f64::from(model.weight(d, j as u32)) - f64::from(model.weight(d, k as u32));
+    [of_feature(0), of_feature(1), f64::from(model.bias()[j]) - f64::from(model.bias()[k])]
 }
 
 fn boundary(model: &Linear, j: usize, k: usize, reach: f64) -> Option<[(f64, f64); 2]> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use ove::Model;
-use ove::model::Prediction;
+use ove::Prediction;
 use serde_json::json;
 
 use crate::input::DataFlags;

@@ -77,9 +77,6 @@ pub struct ForestFlags {
     /// How many trees vote
     #[arg(long, value_name = "N", default_value_t = ForestOptions::default().trees)]
     pub trees: usize,
-    /// Drop weights below T and say what that costs on the rows of --valid
-    #[arg(long, value_name = "T")]
-    pub prune: Option<f32>,
 }
 
 /// When the batch solver stops.

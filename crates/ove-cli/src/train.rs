@@ -40,6 +40,9 @@ pub struct Args {
     /// The most memory that the weights may take; the stochastic solver lets weights share it where there are too many
     #[arg(long, value_name = "BYTES", default_value = "8GB")]
     memory: Bytes,
+    /// Drop weights below T, keep the others in 16 bits, and say what that costs on the rows of --valid
+    #[arg(long, value_name = "T")]
+    prune: Option<f32>,
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
@@ -63,9 +66,6 @@ pub fn run(args: Args) -> Result<()> {
     let class_weight = class_weight(args.class_weight.as_deref(), &data.classes)?;
     let mut settings = args.flags.settings(data.classes.len(), class_weight);
     if let Settings::Linear(options) = &mut settings {
-        if let Some(threshold) = args.flags.forest.prune {
-            bail!("--prune {threshold}: only a forest has weights to drop, and this model is linear");
-        }
         keep_within(args.memory, &data, options)?;
     }
     eprintln!("{} rows, {} features, {} classes", data.len(), data.features(), data.classes.len());
@@ -84,7 +84,7 @@ pub fn run(args: Args) -> Result<()> {
             Settings::Forest(options) => grow(&data, options)?,
         };
         model.card.text = text;
-        if let Some(threshold) = args.flags.forest.prune {
+        if let Some(threshold) = args.prune {
             prune(&mut model, threshold, &args)?;
         }
         model.save(&args.output).context("saving the model")?;
@@ -128,7 +128,7 @@ pub fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// Drops small weights of a forest and says what is lost.
+/// Drops small weights and says what is lost.
 fn prune(model: &mut Model, threshold: f32, args: &Args) -> Result<()> {
     let threads = args.flags.linear.threads.threads;
     let data = args.valid.as_deref().map(|path| args.input.read_for(model, path, true, threads)).transpose()?;
@@ -142,12 +142,9 @@ fn prune(model: &mut Model, threshold: f32, args: &Args) -> Result<()> {
         })
     };
     let before = precision(model)?;
-    let Weights::Forest(forest) = &mut model.weights else { return Ok(()) };
-    let count = forest.weights();
-    forest.prune(threshold);
-    let kept = forest.weights();
-    eprintln!("before pruning: {count} weights{before}");
-    eprintln!("after pruning:  {kept} weights{}", precision(model)?);
+    eprintln!("before pruning: {} weights{before}", model.weight_count());
+    model.prune(threshold)?;
+    eprintln!("after pruning:  {} weights{}", model.weight_count(), precision(model)?);
     Ok(())
 }
 

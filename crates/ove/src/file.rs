@@ -1,48 +1,50 @@
 //! The model file: safetensors, so that NumPy and Torch can read the weights too.
 //!
-//! Tensors `weights` (features × classes) and `bias` (classes), 32-bit floats; where weights share [`Places`], `weights` is a list of
-//! cells and the metadata entry `hashed_features` says of how many features. A forest has tensors of its own. A model trained on raw text
-//! also has `terms` (UTF-8, a term a line) and `idf`, a weight a term: a million of them load faster so than from JSON. The metadata entry
-//! `ove` holds the [`Card`] as JSON, and `version` the version of this layout. A file is written beside its final place, synced and
-//! renamed: there is the old model or the new one, never a part of one.
+//! A linear model has the tensors `weights` (features × classes) and `bias` (classes), 32-bit floats; where weights share
+//! [`Places`], `weights` is a list of cells and the metadata entry `hashed_features` says of how many features. A pruned one has the
+//! sparse weights instead (`file/levels.rs`), and so has a forest (`file/forest.rs`). A model trained on raw text also has `terms` (UTF-8, a term a line) and `idf`, a
+//! weight a term: a million of them load faster so than from JSON. The metadata entry `ove` holds the [`Card`] as JSON, and `version`
+//! the version of this layout. Numbers are little-endian, and tensors stand where a mapped file has them aligned. A file is written
+//! beside its final place, synced and renamed: there is the old model or the new one, never a part of one.
 
 mod forest;
+mod levels;
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use bytemuck::Pod;
+use memmap2::Mmap;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use serde_json::json;
 
 use crate::error::{Error, Result};
-use crate::model::{Card, Linear, Model, Settings, Weights};
+use crate::linear::Linear;
+use crate::memory;
+use crate::model::{Card, Model, Settings, Weights};
+use crate::numbers::Numbers;
 use crate::places::Places;
 use crate::text::{Names, Text, TextOptions};
-use forest::Parts;
+use levels::Levels;
 
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 
 impl Model {
     /// Writes the model.
     pub fn save(&self, path: &Path) -> Result<()> {
         let card = serde_json::to_string(&self.card)
             .map_err(|e| Error::ModelFile { path: path.to_owned(), reason: e.to_string() })?;
-        let parts = Parts::of(&self.weights);
         let mut tensors = match &self.weights {
             Weights::Linear(linear) => linear_tensors(linear),
-            Weights::Forest(_) => parts.tensors(),
+            Weights::Forest(forest) => forest::tensors(forest),
         };
         if let Some(text) = &self.card.text {
-            let (idf, terms) = (text.idf(), text.names().lines().as_bytes());
-            tensors.push(Tensor {
-                name: "idf",
-                dtype: "F32",
-                shape: vec![idf.len()],
-                bytes: bytemuck::cast_slice(idf),
-            });
-            tensors.push(Tensor { name: "terms", dtype: "U8", shape: vec![terms.len()], bytes: terms });
+            tensors.push(Tensor::list("idf", "F32", text.idf()));
+            tensors.push(Tensor::list("terms", "U8", text.names().lines().as_bytes()));
         }
         let mut header = header(&card, self.linear(), &tensors);
         // Tensors start at a multiple of 8 bytes.
@@ -53,16 +55,44 @@ impl Model {
                 let mut file = File::create(beside)?;
                 file.write_all(&(header.len() as u64).to_le_bytes())?;
                 file.write_all(header.as_bytes())?;
-                tensors.iter().try_for_each(|tensor| file.write_all(tensor.bytes))
+                tensors.iter().flat_map(|tensor| &tensor.pieces).try_for_each(|piece| file.write_all(piece))
             };
             write().map_err(|e| Error::file(path, e))
         })
     }
 
-    /// Reads a model.
+    /// Reads a model into memory.
     pub fn load(path: &Path) -> Result<Model> {
-        let bytes = fs::read(path).map_err(|e| Error::file(path, e))?;
-        parse(&bytes).map_err(|reason| Error::ModelFile { path: path.to_owned(), reason })
+        Model::open(path, false)
+    }
+
+    /// Uses a model where its file lies, which programs share and which takes no time to read. The file must not be changed meanwhile; to
+    /// save another in its place is no change. That the weights of a linear model are finite is not looked into.
+    pub fn map(path: &Path) -> Result<Model> {
+        Model::open(path, true)
+    }
+
+    fn open(path: &Path, mapped: bool) -> Result<Model> {
+        let file = memory::map(path).map_err(|e| Error::file(path, e))?;
+        let source = Source { file: Arc::new(file), mapped };
+        parse(&source).map_err(|reason| Error::ModelFile { path: path.to_owned(), reason })
+    }
+}
+
+/// A file whose numbers are used where they lie, or copied.
+struct Source {
+    file: Arc<Mmap>,
+    mapped: bool,
+}
+
+impl Source {
+    /// Bytes of the file as numbers.
+    fn numbers<T: Pod>(&self, bytes: &[u8]) -> Numbers<T> {
+        let start = bytes.as_ptr() as usize - self.file.as_ptr() as usize;
+        match self.mapped {
+            true => Numbers::mapped(&self.file, start..start + bytes.len()),
+            false => bytemuck::pod_collect_to_vec::<u8, T>(bytes).into(),
+        }
     }
 }
 
@@ -70,7 +100,18 @@ struct Tensor<'a> {
     name: &'static str,
     dtype: &'static str,
     shape: Vec<usize>,
-    bytes: &'a [u8],
+    /// Its bytes, piece after piece.
+    pieces: Vec<Cow<'a, [u8]>>,
+}
+
+impl<'a> Tensor<'a> {
+    fn list<T: Pod>(name: &'static str, dtype: &'static str, numbers: &'a [T]) -> Self {
+        Tensor { name, dtype, shape: vec![numbers.len()], pieces: vec![bytemuck::cast_slice(numbers).into()] }
+    }
+
+    fn len(&self) -> usize {
+        self.pieces.iter().map(|piece| piece.len()).sum()
+    }
 }
 
 /// The header for tensors that follow each other. By hand: the safetensors crate writes metadata in a random order, but the
@@ -82,7 +123,7 @@ fn header(card: &str, linear: Option<&Linear>, tensors: &[Tensor]) -> String {
     }
     let mut start = 0;
     for tensor in tensors {
-        let end = start + tensor.bytes.len();
+        let end = start + tensor.len();
         header[tensor.name] = json!({ "dtype": tensor.dtype, "shape": tensor.shape, "data_offsets": [start, end] });
         start = end;
     }
@@ -110,7 +151,8 @@ pub fn write_beside(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Res
     })
 }
 
-fn parse(bytes: &[u8]) -> std::result::Result<Model, String> {
+fn parse(source: &Source) -> std::result::Result<Model, String> {
+    let bytes = &source.file[..];
     let (_, header) = SafeTensors::read_metadata(bytes).map_err(|e| e.to_string())?;
     let metadata = header.metadata().as_ref().ok_or("no metadata, so not written by ove")?;
     match metadata.get("version").map(String::as_str) {
@@ -127,8 +169,8 @@ fn parse(bytes: &[u8]) -> std::result::Result<Model, String> {
         return Err(format!("{classes} classes with {} counts", card.counts.len()));
     }
     let weights = match card.options {
-        Settings::Linear(_) => Weights::Linear(parse_linear(&file, classes, metadata.get("hashed_features"))?),
-        Settings::Forest(_) => Weights::Forest(forest::parse(&file, classes)?),
+        Settings::Linear(_) => Weights::Linear(parse_linear(source, &file, classes, metadata.get("hashed_features"))?),
+        Settings::Forest(_) => Weights::Forest(forest::parse(source, &file, classes)?),
     };
     let features = match &weights {
         Weights::Linear(linear) => linear.features(),
@@ -144,30 +186,59 @@ fn parse(bytes: &[u8]) -> std::result::Result<Model, String> {
 }
 
 fn linear_tensors(linear: &Linear) -> Vec<Tensor<'_>> {
-    let (features, classes) = (linear.features(), linear.classes());
-    let (bias, weights) = (bytemuck::cast_slice(linear.bias()), bytemuck::cast_slice(linear.weights()));
+    let bias = Tensor::list("bias", "F32", linear.bias());
+    if let Some(level) = linear.kept() {
+        return [bias].into_iter().chain(levels::tensors(&[level])).collect();
+    }
     let places = linear.places();
-    let shape = if places.is_hashed() { vec![places.cells()] } else { vec![features, classes] };
-    vec![
-        Tensor { name: "bias", dtype: "F32", shape: vec![classes], bytes: bias },
-        Tensor { name: "weights", dtype: "F32", shape, bytes: weights },
-    ]
+    let pieces = match linear.table() {
+        Cow::Borrowed(table) => vec![bytemuck::cast_slice(&table[..places.cells()]).into()],
+        Cow::Owned(_) => unreachable!("only a pruned model is put together"),
+    };
+    let shape = if places.is_hashed() { vec![places.cells()] } else { vec![linear.features(), linear.classes()] };
+    // The biases follow the weights, as in memory.
+    vec![Tensor { name: "weights", dtype: "F32", shape, pieces }, bias]
 }
 
-fn parse_linear(file: &SafeTensors, classes: usize, hashed: Option<&String>) -> std::result::Result<Linear, String> {
-    let weights = file.tensor("weights").map_err(|e| e.to_string())?;
+fn parse_linear(
+    source: &Source,
+    file: &SafeTensors,
+    classes: usize,
+    hashed: Option<&String>,
+) -> std::result::Result<Linear, String> {
     let bias = file.tensor("bias").map_err(|e| e.to_string())?;
-    let places = places(weights.shape(), classes, hashed)?;
     if bias.shape() != [classes] {
         return Err(format!("bias {:?} for {classes} classes", bias.shape()));
     }
-    let mut table = Vec::with_capacity(places.cells() + classes);
-    table.extend(floats(&weights)?);
-    table.extend(floats(&bias)?);
-    if let Some(at) = table.iter().position(|w| !w.is_finite()) {
-        return Err(format!("the weight {} at {at}, but weights are finite", table[at]));
+    let bias_bytes = floats(&bias)?;
+    if file.tensor("entries").is_ok() {
+        let bias = source.numbers(bias_bytes);
+        check_finite(&bias)?;
+        let level = Levels::of(source, file)?.all(Linear::blocks(classes))?;
+        return Ok(Linear::pruned(level, bias));
     }
+    let weights = file.tensor("weights").map_err(|e| e.to_string())?;
+    let places = places(weights.shape(), classes, hashed)?;
+    let bytes = floats(&weights)?;
+    let end = bytes.as_ptr_range().end;
+    if source.mapped && end == bias_bytes.as_ptr() {
+        let start = bytes.as_ptr() as usize - source.file.as_ptr() as usize;
+        let both = &source.file[start..start + bytes.len() + bias_bytes.len()];
+        return Ok(Linear::with_places(places, source.numbers(both)));
+    }
+    let mut table = Vec::with_capacity(places.cells() + classes);
+    for bytes in [bytes, bias_bytes] {
+        table.extend(bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)));
+    }
+    check_finite(&table)?;
     Ok(Linear::with_places(places, table))
+}
+
+fn check_finite(table: &[f32]) -> std::result::Result<(), String> {
+    match table.iter().position(|weight| !weight.is_finite()) {
+        Some(at) => Err(format!("the weight {} at {at}, but weights are finite", table[at])),
+        None => Ok(()),
+    }
 }
 
 /// Where the weights of a tensor with this shape are.
@@ -184,16 +255,17 @@ fn places(shape: &[usize], classes: usize, hashed: Option<&String>) -> std::resu
     }
 }
 
-fn floats<'a>(tensor: &TensorView<'a>) -> std::result::Result<impl Iterator<Item = f32> + use<'a>, String> {
+/// The bytes of a tensor of floats.
+fn floats<'a>(tensor: &TensorView<'a>) -> std::result::Result<&'a [u8], String> {
     if tensor.dtype() != Dtype::F32 {
         return Err(format!("weights of type {:?}, but they are 32-bit floats", tensor.dtype()));
     }
-    Ok(tensor.data().as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)))
+    Ok(tensor.data())
 }
 
 fn parse_text(options: TextOptions, file: &SafeTensors, features: usize) -> std::result::Result<Text, String> {
     let terms = file.tensor("terms").map_err(|e| e.to_string())?;
-    let idf: Vec<f32> = floats(&file.tensor("idf").map_err(|e| e.to_string())?)?.collect();
+    let idf = bytemuck::pod_collect_to_vec::<u8, f32>(floats(&file.tensor("idf").map_err(|e| e.to_string())?)?);
     let lines = std::str::from_utf8(terms.data()).map_err(|e| format!("terms: {e}"))?;
     if let Some(weight) = idf.iter().find(|weight| !weight.is_finite()) {
         return Err(format!("the weight {weight} of a term, but weights are finite"));

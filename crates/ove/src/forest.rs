@@ -24,7 +24,7 @@ pub(crate) use level::BIAS;
 pub use level::{Entry, Level, Parts};
 
 use crate::data::Row;
-use crate::model::Prediction;
+use crate::linear::Prediction;
 
 /// Leaves of each tree that are searched for the best classes of a row.
 pub const BEAM: usize = 10;

@@ -1,7 +1,13 @@
-//! Two requests to the machine about large tables: 2 MB pages, and what to fetch next.
+//! Three requests to the machine about large tables: 2 MB pages, what to fetch next, and a file as memory.
 //!
 //! A weight table is read at random places. With 4 kB pages nearly every one of them also misses the translation cache; Linux gives 2 MB
 //! pages to memory that asks for them. And what the next row will need can be on its way while this one is computed.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use memmap2::Mmap;
 
 /// `count` default values in one block, which has asked for huge pages before it was first touched.
 pub fn zeroed<T: Copy + Default>(count: usize) -> Vec<T> {
@@ -42,6 +48,15 @@ pub fn prefetch<T>(value: &T) {
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 pub fn prefetch<T>(_: &T) {}
+
+/// A file as read-only memory.
+#[allow(unsafe_code)]
+pub fn map(path: &Path) -> io::Result<Mmap> {
+    let file = File::open(path)?;
+    // SAFETY: the bytes are only read, as plain numbers that may have any value, and every use of them is checked. Whoever shortens the
+    // file while it is mapped ends this program with a bus error, which reads no other memory; files of ours are replaced, not changed.
+    unsafe { Mmap::map(&file) }
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! A trained linear softmax model: scores f_k = w_k·x + b_k, and probabilities by the exact softmax over all classes.
+//! A trained model of either form, with everything that a file keeps of it.
 
 use std::ops::Range;
 
@@ -9,131 +9,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::data::{Row, Rows};
 use crate::error::Result;
 use crate::forest::{Forest, Scratch};
-use crate::math::{log_sum_exp, vectorised};
+use crate::linear::{Linear, Prediction};
 use crate::options::{ForestOptions, Options};
-use crate::places::Places;
 use crate::solve::in_pool;
 use crate::text::Text;
-
-/// Weights where their [`Places`] say, then the biases.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Linear {
-    places: Places,
-    table: Vec<f32>,
-}
-
-impl Linear {
-    /// From a table of (features + 1) × classes numbers, the biases last.
-    pub fn new(classes: usize, table: Vec<f32>) -> Self {
-        assert!(classes > 0 && !table.is_empty() && table.len().is_multiple_of(classes), "a table of whole rows");
-        Linear { places: Places::dense(table.len() / classes - 1, classes), table }
-    }
-
-    /// From the cells of these places and the biases after them.
-    pub fn with_places(places: Places, table: Vec<f32>) -> Self {
-        assert_eq!(table.len(), places.cells() + places.classes(), "all cells and biases");
-        Linear { places, table }
-    }
-
-    /// Where the weights are.
-    pub fn places(&self) -> Places {
-        self.places
-    }
-
-    /// K.
-    pub fn classes(&self) -> usize {
-        self.places.classes()
-    }
-
-    /// D, without the bias.
-    pub fn features(&self) -> usize {
-        self.places.features()
-    }
-
-    /// The weight of a feature for a class.
-    pub fn weight(&self, feature: u32, class: u32) -> f32 {
-        self.weights()[self.places.start(feature) + class as usize]
-    }
-
-    /// The cells of all weights, D × K if they are dense.
-    pub fn weights(&self) -> &[f32] {
-        &self.table[..self.places.cells()]
-    }
-
-    /// The biases, K.
-    pub fn bias(&self) -> &[f32] {
-        &self.table[self.places.cells()..]
-    }
-
-    /// Weights and biases.
-    pub fn table(&self) -> &[f32] {
-        &self.table
-    }
-
-    /// The scores of all classes for a row. Features that the model does not know count as absent.
-    pub fn scores(&self, row: Row<'_>, scores: &mut [f32]) {
-        scores.copy_from_slice(self.bias());
-        add_weights(self.weights(), self.places, row, scores);
-    }
-
-    /// The `count` most probable classes of each row in a range.
-    pub fn top(
-        &self,
-        rows: Rows<'_>,
-        range: Range<usize>,
-        count: usize,
-        threads: usize,
-    ) -> Result<Vec<Vec<Prediction>>> {
-        in_pool(threads, || {
-            let of_row = |scores: &mut Vec<f32>, n| {
-                self.scores(rows.row(n), scores);
-                top(scores, count)
-            };
-            Ok(range.into_par_iter().map_init(|| vec![0.0; self.classes()], of_row).collect())
-        })
-    }
-}
-
-vectorised! {
-    /// Adds x_d·(the weights of feature d) to the scores for each feature of a row.
-    fn add_weights(weights: &[f32], places: Places, row: Row<'_>, scores: &mut [f32]) {
-        let known = row.indices.partition_point(|&feature| (feature as usize) < places.features());
-        for (&feature, &value) in row.indices[..known].iter().zip(row.values) {
-            for (score, weight) in scores.iter_mut().zip(&weights[places.of_feature(feature)]) {
-                *score += value * weight;
-            }
-        }
-    }
-}
-
-/// The probabilities of scores: the exact softmax over all classes, eq. 1.
-pub fn probabilities(scores: &[f32]) -> Vec<f64> {
-    let total = log_sum_exp(scores.iter().map(|&f| f64::from(f)));
-    scores.iter().map(|&f| (f64::from(f) - total).exp()).collect()
-}
-
-/// A class with its probability.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Prediction {
-    /// The class.
-    pub class: u32,
-    /// Its probability by the exact softmax over all classes.
-    pub probability: f64,
-}
-
-/// The `count` classes with the largest scores, best first. Equal scores stand in class order.
-pub fn top(scores: &[f32], count: usize) -> Vec<Prediction> {
-    let total = log_sum_exp(scores.iter().map(|&f| f64::from(f)));
-    let mut order: Vec<u32> = (0..scores.len() as u32).collect();
-    let better = |&a: &u32, &b: &u32| scores[b as usize].total_cmp(&scores[a as usize]).then(a.cmp(&b));
-    if count < scores.len() {
-        order.select_nth_unstable_by(count, better);
-        order.truncate(count);
-    }
-    order.sort_unstable_by(better);
-    let probability = |class: u32| (f64::from(scores[class as usize]) - total).exp();
-    order.into_iter().map(|class| Prediction { class, probability: probability(class) }).collect()
-}
 
 /// A point of the curve that training leaves behind.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -214,6 +93,25 @@ impl Model {
         match &self.weights {
             Weights::Linear(linear) => Some(linear),
             Weights::Forest(_) => None,
+        }
+    }
+
+    /// How many weights are stored.
+    pub fn weight_count(&self) -> usize {
+        match &self.weights {
+            Weights::Linear(linear) => linear.weights(),
+            Weights::Forest(forest) => forest.weights(),
+        }
+    }
+
+    /// Drops the weights below a threshold and keeps the others in 16 bits.
+    pub fn prune(&mut self, threshold: f32) -> Result<()> {
+        match &mut self.weights {
+            Weights::Linear(linear) => linear.prune(threshold),
+            Weights::Forest(forest) => {
+                forest.prune(threshold);
+                Ok(())
+            }
         }
     }
 

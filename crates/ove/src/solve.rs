@@ -22,7 +22,8 @@ use std::ops::ControlFlow;
 use crate::data::Rows;
 use crate::error::{Error, Result};
 use crate::labels::Labels;
-use crate::model::{Linear, TracePoint};
+use crate::linear::Linear;
+use crate::model::TracePoint;
 use crate::options::{ClassWeight, Options, Solver};
 use crate::places::Places;
 

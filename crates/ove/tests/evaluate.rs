@@ -2,7 +2,8 @@
 //!
 //! The model of each test has one feature a row, and row n has feature n alone: the weights of a feature are the scores of its row.
 
-use ove::model::{Card, top};
+use ove::linear::top;
+use ove::model::Card;
 use ove::objective::Objective;
 use ove::synthetic::{Sparse, sparse};
 use ove::{Dataset, Evaluation, Labels, Linear, Model, Options, Settings, Weights, evaluate};

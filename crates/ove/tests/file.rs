@@ -202,14 +202,14 @@ fn weights_of_another_program_are_not_a_model() {
     assert_eq!(reason(&none), "no metadata, so not written by ove");
     let other = with_header(|header| header["__metadata__"] = json!({ "format": "pt" }));
     assert_eq!(reason(&other), "no layout version, so not written by ove");
-    let bare = with_header(|header| header["__metadata__"] = json!({ "version": "1" }));
+    let bare = with_header(|header| header["__metadata__"] = json!({ "version": "2" }));
     assert_eq!(reason(&bare), "no entry `ove` in the metadata");
 }
 
 #[test]
 fn a_later_layout_is_refused() {
-    let later = with_header(|header| header["__metadata__"]["version"] = "2".into());
-    assert_eq!(reason(&later), "layout version 2, but this program reads version 1");
+    let later = with_header(|header| header["__metadata__"]["version"] = "3".into());
+    assert_eq!(reason(&later), "layout version 3, but this program reads version 2");
 }
 
 #[test]
@@ -275,6 +275,52 @@ fn a_model_of_texts_keeps_its_vocabulary() {
     assert_eq!(header["terms"]["dtype"], "U8");
     let start = header["terms"]["data_offsets"][0].as_u64().unwrap() as usize;
     assert_eq!(&data[start..], "cat\nthe\ndöner\nthe cat\nthe döner\n".as_bytes());
+}
+
+/// Prediction where the file lies is prediction from memory; 70,000 classes are two blocks of a pruned model.
+#[test]
+fn a_mapped_or_pruned_model_predicts_the_same() {
+    const CLASSES: usize = 70_000;
+    let weights = |n: usize| (n * 2_654_435_761 % 1_000_003) as f32 / 1e6 - 0.5;
+    let mut model = model(3, (0..4 * CLASSES).map(weights).collect());
+    let row = Row { indices: &[0, 2, 9], values: &[1.0, -2.0, 5.0] };
+    let scores = |model: &Model| {
+        let mut scores = vec![0.0; CLASSES];
+        model.linear().unwrap().scores(row, &mut scores);
+        scores
+    };
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("model");
+    model.save(&path).unwrap();
+    let full = fs::metadata(&path).unwrap().len();
+    let mapped = Model::map(&path).unwrap();
+    assert_eq!(mapped, model);
+    assert_eq!(scores(&mapped), scores(&model));
+
+    let exact = scores(&model);
+    model.prune(0.4).unwrap();
+    let kept = model.weight_count() as f64 / (3 * CLASSES) as f64;
+    assert!((kept - 0.2).abs() < 0.01, "{kept}");
+    for (class, (score, exact)) in scores(&model).into_iter().zip(exact).enumerate() {
+        assert!((score - exact).abs() < 3.0 * 0.4 + 0.01, "class {class}: {score} {exact}");
+    }
+    let linear = model.linear().unwrap();
+    for class in [0, 1, 65_535, 65_536, 69_999u32] {
+        let of_row = linear.bias()[class as usize] + linear.weight(0, class) - 2.0 * linear.weight(2, class);
+        assert!((scores(&model)[class as usize] - of_row).abs() < 1e-6, "class {class}");
+        let whole = weights(class as usize);
+        let kept = if whole.abs() < 0.4 { 0.0 } else { whole };
+        assert!((linear.weight(0, class) - kept).abs() <= kept.abs() / 256.0, "class {class}");
+        assert_eq!(linear.weight(0, class), linear.table()[class as usize]);
+    }
+    model.save(&path).unwrap();
+    // Four bytes for a fifth of the weights in place of four for each.
+    let saved = full - fs::metadata(&path).unwrap().len();
+    assert!(saved > 4 * 3 * CLASSES as u64 * 7 / 10, "{saved}");
+    for again in [Model::load(&path).unwrap(), Model::map(&path).unwrap()] {
+        assert_eq!(again, model);
+        assert_eq!(scores(&again), scores(&model));
+    }
 }
 
 #[test]

@@ -98,6 +98,7 @@ fn a_file_gives_the_same_forest_back() {
         let path = folder.path().join("forest.model");
         model.save(&path).unwrap();
         assert!(Model::load(&path).unwrap() == model);
+        assert!(Model::map(&path).unwrap() == model);
     }
 }
 

@@ -117,7 +117,7 @@ fn merged_rivals_are_a_sampled_softmax() {
     };
     let exact = with(Objective::Softmax, SamplerKind::Uniform, 5);
     let all = with(Objective::Merged, SamplerKind::Rivals, 39);
-    for (a, b) in exact.linear.table().iter().zip(all.linear.table()) {
+    for (a, b) in exact.linear.table().iter().zip(all.linear.table().iter()) {
         assert!((a - b).abs() < 1e-5, "{a} {b}");
     }
     // At w = 0 the estimate of log(1 + 39) varies with what is drawn, and is too small on average, by less the more is drawn.
@@ -231,8 +231,8 @@ fn two_classes_are_logistic_regression() {
         let options = Options { objective, solver: Solver::Batch, l2: 1.0, tolerance: 1e-12, ..Options::default() };
         let linear = train(&problem, &options, &mut |_| ControlFlow::Continue(())).unwrap().linear;
         // By symmetry w_0 = −w_1 and b_0 = −b_1, so each satisfies w = Σ ± x σ(−margin).
-        let (w, b) = (f64::from(linear.weights()[0]), f64::from(linear.bias()[0]));
-        assert!((w + f64::from(linear.weights()[1])).abs() < 1e-6);
+        let (w, b) = (f64::from(linear.weight(0, 0)), f64::from(linear.bias()[0]));
+        assert!((w + f64::from(linear.weight(0, 1))).abs() < 1e-6);
         let pull = |n: usize| {
             let sign = if n < 2 { 1.0 } else { -1.0 };
             sign / (1.0 + (2.0 * sign * (w * f64::from(values[n]) + b)).exp())
@@ -259,7 +259,7 @@ fn a_bias_without_penalty_matches_the_frequencies() {
         let mut scores = vec![0.0; 5];
         let of_row = |n| {
             linear.scores(data.rows().row(n), &mut scores);
-            ove::model::probabilities(&scores)[0]
+            ove::linear::probabilities(&scores)[0]
         };
         (0..data.len()).map(of_row).sum::<f64>() / data.len() as f64
     };
@@ -283,7 +283,7 @@ fn a_row_weight_repeats_a_row() {
     let weighted = Problem { row_weights: &weights, ..problem(&data) };
     let weighted = train(&weighted, &options, &mut |_| ControlFlow::Continue(())).unwrap().linear;
     let repeated = fit(&repeated, &options).linear;
-    for (a, b) in weighted.table().iter().zip(repeated.table()) {
+    for (a, b) in weighted.table().iter().zip(repeated.table().iter()) {
         assert!((a - b).abs() < 1e-5, "{a} {b}");
     }
 }
@@ -348,7 +348,7 @@ fn balanced_weights_are_inverse_to_the_counts() {
     let listed = ClassWeight::Listed(vec![0.5, 2.0 / 3.0, 1.0, 2.0, 1.0]);
     for solver in [Solver::Batch, Solver::Stochastic] {
         let with = |class_weight| fit(&data, &Options { solver, class_weight, l2: 0.1, ..Options::default() }).linear;
-        for (a, b) in with(ClassWeight::Balanced).table().iter().zip(with(listed.clone()).table()) {
+        for (a, b) in with(ClassWeight::Balanced).table().iter().zip(with(listed.clone()).table().iter()) {
             assert!((a - b).abs() < 1e-6, "{a} {b}");
         }
     }

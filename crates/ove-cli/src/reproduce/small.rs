@@ -104,9 +104,10 @@ pub fn run(setting: &Setting<'_>, table: bool, figure: bool) -> Result<Results> 
 
 /// Eq. 17: |w_softmax − w| / |w_softmax|, the sums of absolute values over all weights and biases.
 pub fn norm(softmax: &Linear, other: &Linear) -> f64 {
-    let pairs = softmax.table().iter().zip(other.table());
+    let (softmax, other) = (softmax.table(), other.table());
+    let pairs = softmax.iter().zip(other.iter());
     let difference: f64 = pairs.map(|(&a, &b)| (f64::from(a) - f64::from(b)).abs()).sum();
-    difference / softmax.table().iter().map(|&a| f64::from(a).abs()).sum::<f64>()
+    difference / softmax.iter().map(|&a| f64::from(a).abs()).sum::<f64>()
 }
 
 /// Training and test rows with one list of classes, that of both together, or nothing if the set is not there.

@@ -5,8 +5,9 @@ use super::propensity::Propensities;
 use super::rest::Rest;
 use crate::data::Row;
 use crate::forest::{Forest, Scratch};
+use crate::linear::Linear;
 use crate::math::log_sum_exp;
-use crate::model::{Linear, Model, Weights};
+use crate::model::{Model, Weights};
 
 /// The ranks at which rankings are cut.
 pub(super) const AT: [usize; 3] = [1, 3, 5];

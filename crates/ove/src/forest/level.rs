@@ -10,13 +10,20 @@
 //! entries   (0,.7) (0,.2)(5,−.4)  (2, 1.3)    …
 //! ```
 
+use std::ops::Range;
+
+use bytemuck::{Pod, Zeroable};
+use rayon::prelude::*;
+
 use crate::data::Row;
+use crate::numbers::Numbers;
 
 /// What every child scores without a feature of the node: the margin of a row that does not belong to it.
 pub(crate) const BIAS: f32 = -1.0;
 
 /// The weight of one child.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
 pub struct Entry {
     child: u16,
     /// The upper half of a 32-bit float.
@@ -29,16 +36,6 @@ impl Entry {
         let bits = weight.to_bits();
         let to_even = 0x7fff + (bits >> 16 & 1);
         Entry { child, weight: (bits.wrapping_add(to_even) >> 16) as u16 }
-    }
-
-    /// From a weight of 16 bits.
-    pub fn from_bits(child: u16, weight: u16) -> Self {
-        Entry { child, weight }
-    }
-
-    /// The 16 bits of the weight.
-    pub fn bits(self) -> u16 {
-        self.weight
     }
 
     /// The child.
@@ -59,71 +56,112 @@ impl Entry {
 pub struct Level {
     /// Where the children of each node start among those of all, and where the last ones end.
     children: Vec<usize>,
-    starts: Vec<u32>,
-    nodes: Vec<u16>,
-    ends: Vec<u32>,
-    entries: Vec<Entry>,
+    parts: Parts,
 }
 
-/// The numbers of a level, for a file.
-pub struct Parts<'a> {
+/// The numbers of a level.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Parts {
     /// Where the cells of each feature start, and where the last ones end.
-    pub starts: &'a [u32],
+    pub starts: Numbers<u32>,
     /// The node of each cell.
-    pub nodes: &'a [u16],
+    pub nodes: Numbers<u16>,
     /// Where its entries end.
-    pub ends: &'a [u32],
+    pub ends: Numbers<u32>,
     /// The entries.
-    pub entries: &'a [Entry],
+    pub entries: Numbers<Entry>,
+}
+
+/// The same as slices: found once, then read often.
+#[derive(Clone, Copy)]
+struct View<'a> {
+    children: &'a [usize],
+    starts: &'a [u32],
+    nodes: &'a [u16],
+    ends: &'a [u32],
+    entries: &'a [Entry],
+}
+
+impl<'a> View<'a> {
+    #[inline]
+    fn cells(&self, feature: usize) -> Range<usize> {
+        self.starts[feature] as usize..self.starts[feature + 1] as usize
+    }
+
+    #[inline]
+    fn entries_of(&self, cell: usize) -> &'a [Entry] {
+        let start = if cell == 0 { 0 } else { self.ends[cell - 1] };
+        &self.entries[start as usize..self.ends[cell] as usize]
+    }
+
+    /// How many children a node has.
+    #[inline]
+    fn width(&self, node: usize) -> Option<usize> {
+        Some(self.children.get(node + 1)? - self.children[node])
+    }
+
+    /// Whether the weights of a feature are in order and belong to children that are there.
+    fn check(&self, feature: usize) -> Result<(), &'static str> {
+        let cells = self.cells(feature);
+        if !self.nodes[cells.clone()].is_sorted_by(|a, b| a < b) {
+            return Err("a feature whose nodes do not rise");
+        }
+        for cell in cells {
+            let Some(width) = self.width(self.nodes[cell].into()) else { return Err("a node that is not there") };
+            let entries = self.entries_of(cell);
+            if entries.iter().any(|entry| entry.child() >= width) {
+                return Err("a weight of a child that is not there");
+            }
+            if entries.iter().any(|entry| !entry.weight().is_finite()) {
+                return Err("a weight that is not finite");
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Level {
     /// From its parts, after a check that they fit together. `children` says where the children of each node start.
-    pub fn new(
-        children: Vec<usize>,
-        starts: Vec<u32>,
-        nodes: Vec<u16>,
-        ends: Vec<u32>,
-        entries: Vec<Entry>,
-    ) -> Result<Self, &'static str> {
+    pub fn new(children: Vec<usize>, parts: Parts) -> Result<Self, &'static str> {
+        let level = Level { children, parts };
+        let View { starts, nodes, ends, entries, .. } = level.view();
         let last = |numbers: &[u32]| numbers.last().copied().unwrap_or(0) as usize;
-        if starts.first() != Some(&0) || last(&starts) != nodes.len() || nodes.len() != ends.len() {
+        if starts.first() != Some(&0) || last(starts) != nodes.len() || nodes.len() != ends.len() {
             return Err("features and nodes that do not match");
         }
-        if last(&ends) != entries.len() {
+        if last(ends) != entries.len() {
             return Err("nodes and weights that do not match");
         }
         if !starts.is_sorted() || !ends.is_sorted() {
             return Err("weights that do not follow each other");
         }
-        let level = Level { children, starts, nodes, ends, entries };
-        for feature in 0..level.features() {
-            let cells = level.cells(feature);
-            if !level.nodes[cells.clone()].is_sorted_by(|a, b| a < b) {
-                return Err("a feature whose nodes do not rise");
-            }
-            for cell in cells {
-                let Some(width) = level.width(level.nodes[cell].into()) else { return Err("a node that is not there") };
-                let entries = level.entries_of(cell);
-                if entries.iter().any(|entry| entry.child() >= width) {
-                    return Err("a weight of a child that is not there");
-                }
-                if entries.iter().any(|entry| !entry.weight().is_finite()) {
-                    return Err("a weight that is not finite");
-                }
-            }
-        }
+        let view = level.view();
+        (0..level.features()).into_par_iter().with_min_len(4096).try_for_each(|feature| view.check(feature))?;
         Ok(level)
     }
 
+    fn view(&self) -> View<'_> {
+        let Parts { starts, nodes, ends, entries } = &self.parts;
+        View { children: &self.children, starts, nodes, ends, entries }
+    }
+
     /// Its numbers.
-    pub fn parts(&self) -> Parts<'_> {
-        Parts { starts: &self.starts, nodes: &self.nodes, ends: &self.ends, entries: &self.entries }
+    pub fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    /// All weights, with their features and nodes, in order.
+    pub fn entries(&self) -> impl Iterator<Item = (usize, usize, Entry)> {
+        let view = self.view();
+        let cells = (0..self.features()).flat_map(move |feature| view.cells(feature).map(move |cell| (feature, cell)));
+        cells.flat_map(move |(feature, cell)| {
+            view.entries_of(cell).iter().map(move |&entry| (feature, usize::from(view.nodes[cell]), entry))
+        })
     }
 
     /// D.
     pub fn features(&self) -> usize {
-        self.starts.len() - 1
+        self.parts.starts.len() - 1
     }
 
     /// Where the children of each node start among those of all, and where the last ones end.
@@ -131,64 +169,64 @@ impl Level {
         &self.children
     }
 
-    /// How many children a node has.
-    fn width(&self, node: usize) -> Option<usize> {
-        Some(self.children.get(node + 1)? - self.children[node])
-    }
-
-    #[inline]
-    fn cells(&self, feature: usize) -> std::ops::Range<usize> {
-        self.starts[feature] as usize..self.starts[feature + 1] as usize
-    }
-
-    #[inline]
-    fn entries_of(&self, cell: usize) -> &[Entry] {
-        let start = if cell == 0 { 0 } else { self.ends[cell - 1] };
-        &self.entries[start as usize..self.ends[cell] as usize]
-    }
-
     /// Drops the weights below a threshold.
     pub fn prune(&mut self, threshold: f32) {
+        let view = self.view();
         let (mut starts, mut nodes, mut ends, mut entries) = (vec![0], Vec::new(), Vec::new(), Vec::new());
         for feature in 0..self.features() {
-            for cell in self.cells(feature) {
+            for cell in view.cells(feature) {
                 let before = entries.len();
-                let kept = self.entries_of(cell).iter().filter(|entry| entry.weight().abs() >= threshold);
+                let kept = view.entries_of(cell).iter().filter(|entry| entry.weight().abs() >= threshold);
                 entries.extend(kept.copied());
                 if entries.len() > before {
-                    nodes.push(self.nodes[cell]);
+                    nodes.push(view.nodes[cell]);
                     ends.push(entries.len() as u32);
                 }
             }
             starts.push(nodes.len() as u32);
         }
-        *self = Level { children: std::mem::take(&mut self.children), starts, nodes, ends, entries };
+        self.parts = Parts { starts: starts.into(), nodes: nodes.into(), ends: ends.into(), entries: entries.into() };
     }
 
     /// f_c(x) of the children of some nodes, rising, node after node.
     pub fn scores(&self, nodes: &[u16], row: Row<'_>, scores: &mut Vec<f32>) {
+        let view = self.view();
         scores.clear();
-        scores.resize(nodes.iter().filter_map(|&node| self.width(node.into())).sum(), BIAS);
+        scores.resize(nodes.iter().filter_map(|&node| view.width(node.into())).sum(), BIAS);
         for (&feature, &value) in row.indices.iter().zip(row.values) {
             if feature as usize >= self.features() {
                 break;
             }
-            let cells = self.cells(feature as usize);
+            let cells = view.cells(feature as usize);
             let (mut at, mut first) = (cells.start, 0);
             for &node in nodes {
                 // Both rise: each search starts where the last one ended.
-                at += self.nodes[at..cells.end].partition_point(|&n| n < node);
+                at += view.nodes[at..cells.end].partition_point(|&n| n < node);
                 if at == cells.end {
                     break;
                 }
-                let width = self.children[usize::from(node) + 1] - self.children[usize::from(node)];
-                if self.nodes[at] == node {
+                let width = view.children[usize::from(node) + 1] - view.children[usize::from(node)];
+                if view.nodes[at] == node {
                     let scores = &mut scores[first..first + width];
-                    for entry in self.entries_of(at) {
+                    for entry in view.entries_of(at) {
                         scores[entry.child()] += value * entry.weight();
                     }
                 }
                 first += width;
+            }
+        }
+    }
+
+    /// Adds w_c·x to the scores of the children of all nodes.
+    pub fn add_all(&self, row: Row<'_>, scores: &mut [f32]) {
+        let view = self.view();
+        let known = row.indices.partition_point(|&feature| (feature as usize) < self.features());
+        for (&feature, &value) in row.indices[..known].iter().zip(row.values) {
+            for cell in view.cells(feature as usize) {
+                let scores = &mut scores[view.children[usize::from(view.nodes[cell])]..];
+                for entry in view.entries_of(cell) {
+                    scores[entry.child()] += value * entry.weight();
+                }
             }
         }
     }
@@ -211,9 +249,10 @@ impl Level {
 
     /// The weight of a feature for a child of a node.
     pub fn weight_of(&self, feature: usize, node: usize, child: usize) -> f32 {
-        let cells = self.cells(feature);
-        let Ok(at) = self.nodes[cells.clone()].binary_search(&(node as u16)) else { return 0.0 };
-        let entries = self.entries_of(cells.start + at);
+        let view = self.view();
+        let cells = view.cells(feature);
+        let Ok(at) = view.nodes[cells.clone()].binary_search(&(node as u16)) else { return 0.0 };
+        let entries = view.entries_of(cells.start + at);
         entries.iter().find(|entry| entry.child() == child).map_or(0.0, |entry| entry.weight())
     }
 }

@@ -14,8 +14,9 @@ use super::label_weights::LabelWeights;
 use super::lbfgs::{self, Function, Limits};
 use super::{Fit, Problem, Progress, Watch};
 use crate::error::{Error, Result};
+use crate::linear::Linear;
 use crate::math::add_rows;
-use crate::model::{Linear, TracePoint};
+use crate::model::TracePoint;
 use crate::options::Options;
 
 /// Derivatives kept at a time: rows are taken in blocks whose N × K derivatives take at most this many numbers (128 MB).

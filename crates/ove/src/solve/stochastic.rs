@@ -32,8 +32,9 @@ use super::label_weights::LabelWeights;
 use super::{Fit, Problem, Progress, Watch};
 use crate::data::Row;
 use crate::error::{Error, Result};
+use crate::linear::Linear;
 use crate::memory;
-use crate::model::{Linear, TracePoint};
+use crate::model::TracePoint;
 use crate::objective::Objective;
 use crate::options::Options;
 use crate::places::Places;
@@ -149,7 +150,7 @@ impl<'a, C: Cell> Run<'a, C> {
         let places = problem.places(options.cells);
         let mut table: Vec<C> = memory::zeroed(places.cells() + places.classes());
         if let Some(linear) = start {
-            table.par_iter_mut().zip(linear.table()).for_each(|(cell, &weight)| *cell = C::new(weight));
+            table.par_iter_mut().zip(&linear.table()[..]).for_each(|(cell, &weight)| *cell = C::new(weight));
         }
         Run {
             problem,
@@ -321,14 +322,14 @@ impl<'a, C: Cell> Run<'a, C> {
     /// The model as it is now.
     fn linear(&self) -> Linear {
         let weights = self.table.par_iter().enumerate().map(|(at, &cell)| self.weight(at, cell));
-        Linear::with_places(self.places, weights.collect())
+        Linear::with_places(self.places, weights.collect::<Vec<_>>())
     }
 
     /// The model at the end, in the memory of its cells: a table that just fits has no room for a copy.
     fn into_linear(mut self) -> Linear {
         let table = std::mem::take(&mut self.table);
         let weights = table.into_iter().enumerate().map(|(at, cell)| self.weight(at, cell));
-        Linear::with_places(self.places, weights.collect())
+        Linear::with_places(self.places, weights.collect::<Vec<_>>())
     }
 }
 

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use crate::forest::{Calibration, Forest, Scratch};
-use crate::model::Prediction;
+use crate::linear::Prediction;
 use crate::solve::Problem;
 
 /// Without enough rows to fit on: between the best for titles and the best for legal documents.

@@ -1,7 +1,7 @@
 //! Puts the weights of the nodes of a level in the order that prediction needs: by feature, then by node.
 
 use super::node::Weights;
-use crate::forest::{Entry, Level};
+use crate::forest::{Entry, Level, Parts};
 
 /// The level of these nodes. Several blocks of a node follow each other.
 pub(super) fn build(features: usize, children: Vec<usize>, nodes: Vec<(u16, Weights)>) -> Level {
@@ -36,6 +36,7 @@ pub(super) fn build(features: usize, children: Vec<usize>, nodes: Vec<(u16, Weig
             of_cell[cell[feature] as usize - 1] = (node, entry[feature]);
         }
     }
-    let (nodes, ends) = of_cell.into_iter().unzip();
-    Level::new(children, cells, nodes, ends, all).expect("nodes come in order")
+    let (nodes, ends): (Vec<u16>, Vec<u32>) = of_cell.into_iter().unzip();
+    let parts = Parts { starts: cells.into(), nodes: nodes.into(), ends: ends.into(), entries: all.into() };
+    Level::new(children, parts).expect("nodes come in order")
 }

@@ -1,0 +1,96 @@
+//! Sparse weights as tensors: the [`Level`]s of a model one after the other.
+//!
+//! ```text
+//! starts       levels × (D + 1)    where the cells of each feature start, counted from the level's first
+//! ends         cells               where the weights of each cell end, counted from the level's first
+//! nodes        cells               of which node each cell is, 16 bits
+//! entries      weights × 2         the child, then the weight: bfloat16, the upper half of a 32-bit float
+//! ```
+
+use bytemuck::Pod;
+use safetensors::{Dtype, SafeTensors};
+
+use super::{Source, Tensor};
+use crate::forest::{Entry, Level, Parts};
+
+/// The tensors of some levels.
+pub(super) fn tensors<'a>(levels: &[&'a Level]) -> Vec<Tensor<'a>> {
+    fn joined<'a, T: Pod>(
+        name: &'static str,
+        dtype: &'static str,
+        levels: &[&'a Level],
+        of: impl Fn(&'a Parts) -> &'a [T],
+    ) -> Tensor<'a> {
+        let lists: Vec<&[T]> = levels.iter().map(|level| of(level.parts())).collect();
+        let shape = vec![lists.iter().map(|list| list.len()).sum()];
+        Tensor { name, dtype, shape, pieces: lists.into_iter().map(|list| bytemuck::cast_slice(list).into()).collect() }
+    }
+    let mut entries = joined("entries", "U16", levels, |parts| &parts.entries);
+    entries.shape.push(2);
+    vec![
+        joined("starts", "U32", levels, |parts| &parts.starts),
+        joined("ends", "U32", levels, |parts| &parts.ends),
+        joined("nodes", "U16", levels, |parts| &parts.nodes),
+        entries,
+    ]
+}
+
+/// What of the tensors is not read yet.
+pub(super) struct Levels<'a> {
+    source: &'a Source,
+    starts: &'a [u8],
+    ends: &'a [u8],
+    nodes: &'a [u8],
+    entries: &'a [u8],
+}
+
+impl<'a> Levels<'a> {
+    pub fn of(source: &'a Source, file: &SafeTensors<'a>) -> Result<Self, String> {
+        Ok(Levels {
+            source,
+            starts: bytes(file, "starts", Dtype::U32)?,
+            ends: bytes(file, "ends", Dtype::U32)?,
+            nodes: bytes(file, "nodes", Dtype::U16)?,
+            entries: bytes(file, "entries", Dtype::U16)?,
+        })
+    }
+
+    /// The next level, with so many features.
+    pub fn next(&mut self, features: usize, children: Vec<usize>) -> Result<Level, String> {
+        let starts = take::<u32>(&mut self.starts, features + 1)?;
+        let ends = take::<u32>(&mut self.ends, last(starts))?;
+        let parts = Parts {
+            nodes: self.source.numbers(take::<u16>(&mut self.nodes, last(starts))?),
+            entries: self.source.numbers(take::<Entry>(&mut self.entries, last(ends))?),
+            starts: self.source.numbers(starts),
+            ends: self.source.numbers(ends),
+        };
+        Level::new(children, parts).map_err(str::to_owned)
+    }
+
+    /// The only level, with as many features as there are.
+    pub fn all(mut self, children: Vec<usize>) -> Result<Level, String> {
+        let features = (self.starts.len() / size_of::<u32>()).checked_sub(1).ok_or("no features")?;
+        self.next(features, children)
+    }
+}
+
+/// Takes the bytes of so many numbers off the front.
+fn take<'a, T>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], String> {
+    let needed = count.checked_mul(size_of::<T>());
+    needed.and_then(|needed| bytes.split_off(..needed)).ok_or_else(|| "fewer weights than the trees have".to_owned())
+}
+
+/// The last of these numbers, 0 if there is none.
+fn last(words: &[u8]) -> usize {
+    words.as_chunks::<4>().0.last().map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize)
+}
+
+/// The bytes of a tensor of this type.
+pub(super) fn bytes<'a>(file: &SafeTensors<'a>, name: &str, dtype: Dtype) -> Result<&'a [u8], String> {
+    let tensor = file.tensor(name).map_err(|e| e.to_string())?;
+    if tensor.dtype() != dtype {
+        return Err(format!("`{name}` of type {:?}, but it is of type {dtype:?}", tensor.dtype()));
+    }
+    Ok(tensor.data())
+}

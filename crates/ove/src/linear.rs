@@ -1,0 +1,247 @@
+//! A linear model: scores f_k = w_k·x + b_k, and probabilities by the exact softmax over all classes.
+//!
+//! A trained model holds a number for every weight, or for every cell that weights share. [`Linear::prune`] keeps those that matter, in
+//! 16 bits each, as a [`Level`] whose nodes are blocks of 2¹⁶ classes.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::data::{Row, Rows};
+use crate::error::{Error, Result};
+use crate::forest::{Entry, Level, Parts};
+use crate::math::{log_sum_exp, vectorised};
+use crate::numbers::Numbers;
+use crate::places::Places;
+use crate::solve::in_pool;
+
+/// Classes that a 16-bit number tells apart.
+const BLOCK: usize = 1 << 16;
+
+/// Weights and biases of all classes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Linear {
+    places: Places,
+    table: Table,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Table {
+    /// The cells that the places say, then the biases.
+    Full(Numbers<f32>),
+    /// The weights that were kept, and the biases.
+    Pruned(Level, Numbers<f32>),
+}
+
+impl Linear {
+    /// From a table of (features + 1) × classes numbers, the biases last.
+    pub fn new(classes: usize, table: Vec<f32>) -> Self {
+        assert!(classes > 0 && !table.is_empty() && table.len().is_multiple_of(classes), "a table of whole rows");
+        Linear::with_places(Places::dense(table.len() / classes - 1, classes), table)
+    }
+
+    /// From the cells of these places and the biases after them.
+    pub fn with_places(places: Places, table: impl Into<Numbers<f32>>) -> Self {
+        let table = table.into();
+        assert_eq!(table.len(), places.cells() + places.classes(), "all cells and biases");
+        Linear { places, table: Table::Full(table) }
+    }
+
+    /// From the weights that were kept and a bias for each class.
+    pub(crate) fn pruned(level: Level, bias: Numbers<f32>) -> Self {
+        Linear { places: Places::dense(level.features(), bias.len()), table: Table::Pruned(level, bias) }
+    }
+
+    /// Where the blocks of so many classes start, and where the last one ends.
+    pub(crate) fn blocks(classes: usize) -> Vec<usize> {
+        (0..classes).step_by(BLOCK).chain([classes]).collect()
+    }
+
+    /// Where the weights are.
+    pub fn places(&self) -> Places {
+        self.places
+    }
+
+    /// K.
+    pub fn classes(&self) -> usize {
+        self.places.classes()
+    }
+
+    /// D, without the bias.
+    pub fn features(&self) -> usize {
+        self.places.features()
+    }
+
+    /// The weight of a feature for a class.
+    pub fn weight(&self, feature: u32, class: u32) -> f32 {
+        match &self.table {
+            Table::Full(table) => table[self.places.start(feature) + class as usize],
+            Table::Pruned(level, _) => {
+                let class = class as usize;
+                level.weight_of(feature as usize, class / BLOCK, class % BLOCK)
+            }
+        }
+    }
+
+    /// The biases, K.
+    pub fn bias(&self) -> &[f32] {
+        match &self.table {
+            Table::Full(table) => &table[self.places.cells()..],
+            Table::Pruned(_, bias) => bias,
+        }
+    }
+
+    /// All cells, then the biases: D·K + K numbers if they are dense. Weights that were dropped are zero.
+    pub fn table(&self) -> Cow<'_, [f32]> {
+        match &self.table {
+            Table::Full(table) => Cow::Borrowed(table),
+            Table::Pruned(level, bias) => {
+                let mut table = vec![0.0; self.places.cells()];
+                for (feature, node, entry) in level.entries() {
+                    table[feature * self.classes() + node * BLOCK + entry.child()] = entry.weight();
+                }
+                table.extend_from_slice(bias);
+                Cow::Owned(table)
+            }
+        }
+    }
+
+    /// The weights that were kept, if some were dropped.
+    pub(crate) fn kept(&self) -> Option<&Level> {
+        match &self.table {
+            Table::Full(_) => None,
+            Table::Pruned(level, _) => Some(level),
+        }
+    }
+
+    /// How many weights are stored.
+    pub fn weights(&self) -> usize {
+        self.kept().map_or(self.places.cells(), |level| level.parts().entries.len())
+    }
+
+    /// Drops the weights below a threshold and keeps the others in 16 bits.
+    pub fn prune(&mut self, threshold: f32) -> Result<()> {
+        if self.places.is_hashed() {
+            return Err(Error::Option {
+                name: "prune",
+                found: "weights that share cells".into(),
+                allowed: "each weight has to have its own; allow more memory".into(),
+            });
+        }
+        let level = match &mut self.table {
+            Table::Pruned(level, _) => {
+                level.prune(threshold);
+                return Ok(());
+            }
+            Table::Full(table) => kept(self.places, table, threshold)?,
+        };
+        self.table = Table::Pruned(level, self.bias().to_vec().into());
+        Ok(())
+    }
+
+    /// Multiplies all weights and biases by a number: the inverse of a temperature.
+    pub fn scale(&mut self, factor: f32) {
+        if self.kept().is_some() {
+            self.table = Table::Full(self.table().into_owned().into());
+        }
+        if let Table::Full(table) = &mut self.table {
+            let mut numbers = std::mem::take(table).into_vec();
+            numbers.par_iter_mut().for_each(|weight| *weight *= factor);
+            *table = numbers.into();
+        }
+    }
+
+    /// The scores of all classes for a row. Features that the model does not know count as absent.
+    pub fn scores(&self, row: Row<'_>, scores: &mut [f32]) {
+        scores.copy_from_slice(self.bias());
+        match &self.table {
+            Table::Full(table) => add_weights(&table[..self.places.cells()], self.places, row, scores),
+            Table::Pruned(level, _) => level.add_all(row, scores),
+        }
+    }
+
+    /// The `count` most probable classes of each row in a range.
+    pub fn top(
+        &self,
+        rows: Rows<'_>,
+        range: Range<usize>,
+        count: usize,
+        threads: usize,
+    ) -> Result<Vec<Vec<Prediction>>> {
+        in_pool(threads, || {
+            let of_row = |scores: &mut Vec<f32>, n| {
+                self.scores(rows.row(n), scores);
+                top(scores, count)
+            };
+            Ok(range.into_par_iter().map_init(|| vec![0.0; self.classes()], of_row).collect())
+        })
+    }
+}
+
+/// The weights of a dense table that are at least this large.
+fn kept(places: Places, table: &[f32], threshold: f32) -> Result<Level> {
+    let (mut starts, mut nodes, mut ends, mut entries) = (vec![0], Vec::new(), Vec::new(), Vec::new());
+    for feature in 0..places.features() as u32 {
+        for (node, block) in table[places.of_feature(feature)].chunks(BLOCK).enumerate() {
+            let before = entries.len();
+            let large = block.iter().enumerate().filter(|(_, weight)| **weight != 0.0 && weight.abs() >= threshold);
+            entries.extend(large.map(|(child, &weight)| Entry::new(child as u16, weight)));
+            if entries.len() > before {
+                nodes.push(node as u16);
+                ends.push(entries.len() as u32);
+            }
+        }
+        starts.push(nodes.len() as u32);
+        if u32::try_from(entries.len()).is_err() {
+            return Err(Error::Option {
+                name: "prune",
+                found: format!("more than {} weights from {threshold} on", u32::MAX),
+                allowed: "a pruned model holds fewer; raise the threshold".into(),
+            });
+        }
+    }
+    let parts = Parts { starts: starts.into(), nodes: nodes.into(), ends: ends.into(), entries: entries.into() };
+    Ok(Level::new(Linear::blocks(places.classes()), parts).expect("weights come in order"))
+}
+
+vectorised! {
+    /// Adds x_d·(the weights of feature d) to the scores for each feature of a row.
+    fn add_weights(weights: &[f32], places: Places, row: Row<'_>, scores: &mut [f32]) {
+        let known = row.indices.partition_point(|&feature| (feature as usize) < places.features());
+        for (&feature, &value) in row.indices[..known].iter().zip(row.values) {
+            for (score, weight) in scores.iter_mut().zip(&weights[places.of_feature(feature)]) {
+                *score += value * weight;
+            }
+        }
+    }
+}
+
+/// The probabilities of scores: the exact softmax over all classes, eq. 1.
+pub fn probabilities(scores: &[f32]) -> Vec<f64> {
+    let total = log_sum_exp(scores.iter().map(|&f| f64::from(f)));
+    scores.iter().map(|&f| (f64::from(f) - total).exp()).collect()
+}
+
+/// A class with its probability.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Prediction {
+    /// The class.
+    pub class: u32,
+    /// Its probability by the exact softmax over all classes.
+    pub probability: f64,
+}
+
+/// The `count` classes with the largest scores, best first. Equal scores stand in class order.
+pub fn top(scores: &[f32], count: usize) -> Vec<Prediction> {
+    let total = log_sum_exp(scores.iter().map(|&f| f64::from(f)));
+    let mut order: Vec<u32> = (0..scores.len() as u32).collect();
+    let better = |&a: &u32, &b: &u32| scores[b as usize].total_cmp(&scores[a as usize]).then(a.cmp(&b));
+    if count < scores.len() {
+        order.select_nth_unstable_by(count, better);
+        order.truncate(count);
+    }
+    order.sort_unstable_by(better);
+    let probability = |class: u32| (f64::from(scores[class as usize]) - total).exp();
+    order.into_iter().map(|class| Prediction { class, probability: probability(class) }).collect()
+}

@@ -1,0 +1,74 @@
+//! Many numbers of one kind, in memory of their own or where a file is mapped: a model of any size opens at once, and programs that
+//! have opened the same file share its memory.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
+use bytemuck::Pod;
+use memmap2::Mmap;
+
+/// A list of numbers that reads like a slice.
+#[derive(Clone)]
+pub struct Numbers<T>(Place<T>);
+
+#[derive(Clone)]
+enum Place<T> {
+    Owned(Vec<T>),
+    /// The bytes of a file that hold them, aligned.
+    Mapped(Arc<Mmap>, Range<usize>, PhantomData<T>),
+}
+
+impl<T: Pod> Numbers<T> {
+    /// A view of bytes of a mapped file, which a file of this machine's byte order has aligned; otherwise a copy of them.
+    pub(crate) fn mapped(file: &Arc<Mmap>, bytes: Range<usize>) -> Self {
+        match bytemuck::try_cast_slice::<u8, T>(&file[bytes.clone()]) {
+            Ok(_) => Numbers(Place::Mapped(file.clone(), bytes, PhantomData)),
+            Err(_) => bytemuck::pod_collect_to_vec(&file[bytes]).into(),
+        }
+    }
+
+    /// In memory of their own.
+    pub fn into_vec(self) -> Vec<T> {
+        match self.0 {
+            Place::Owned(numbers) => numbers,
+            Place::Mapped(..) => self.to_vec(),
+        }
+    }
+}
+
+impl<T: Pod> Deref for Numbers<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        match &self.0 {
+            Place::Owned(numbers) => numbers,
+            Place::Mapped(file, bytes, _) => bytemuck::cast_slice(&file[bytes.clone()]),
+        }
+    }
+}
+
+impl<T> From<Vec<T>> for Numbers<T> {
+    fn from(numbers: Vec<T>) -> Self {
+        Numbers(Place::Owned(numbers))
+    }
+}
+
+impl<T> Default for Numbers<T> {
+    fn default() -> Self {
+        Vec::new().into()
+    }
+}
+
+impl<T: Pod + PartialEq> PartialEq for Numbers<T> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: Pod + fmt::Debug> fmt::Debug for Numbers<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
