@@ -1,4 +1,4 @@
-//! Ctrl-C. While a model is trained, it ends the run after the current batch, so that what was reached can be saved; a second
+//! Ctrl-C and SIGTERM. While a model is trained, it ends the run after the current batch, so that what was reached can be saved; a second
 //! one gives up on that. At any other time it ends the program at once: nothing is half-written then.
 
 use std::ops::ControlFlow;
@@ -29,7 +29,7 @@ pub fn held<R>(work: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Whether Ctrl-C was pressed.
+/// Whether Ctrl-C was pressed, or SIGTERM came.
 pub fn requested() -> bool {
     REQUESTS.load(SeqCst) > 0
 }

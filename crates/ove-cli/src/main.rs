@@ -13,6 +13,7 @@ macro_rules! say {
 mod bound;
 mod boundaries;
 mod chart;
+mod checkpoint;
 mod convert;
 mod demo;
 mod estimate;

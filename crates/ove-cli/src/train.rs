@@ -1,6 +1,5 @@
 //! `ove train`.
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -8,10 +7,12 @@ use anyhow::{Context, Result, bail};
 use ove::model::Card;
 use ove::options::{ClassWeight, ForestOptions, Options, Solver};
 use ove::read::class_weights;
+use ove::solve::{Begin, forest};
 use ove::step::StepKind;
 use ove::{Dataset, Fit, Model, Problem, Settings, Weights};
 use serde_json::json;
 
+use crate::checkpoint::{CheckpointFlags, Keeper};
 use crate::input::DataFlags;
 use crate::memory::{self, Bytes};
 use crate::settings::{TextFlags, TrainFlags};
@@ -20,7 +21,7 @@ use crate::{evaluate, interrupt, progress};
 /// Train a model
 ///
 /// Reads rows with their classes, maximises the objective and writes the model. Ctrl-C ends training early and keeps what was
-/// reached.
+/// reached: in a checkpoint with --checkpoint, else as a model.
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove train train.svm -o my.model --valid test.svm --epochs 10")]
 pub struct Args {
@@ -47,6 +48,8 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    checkpoint: CheckpointFlags,
+    #[command(flatten)]
     text: TextFlags,
     #[command(flatten)]
     flags: TrainFlags,
@@ -57,6 +60,7 @@ pub fn run(args: Args) -> Result<()> {
     let threads = args.flags.linear.threads.threads;
     check(&args.flags.settings(0, ClassWeight::Equal))?;
     check_output(&args.output)?;
+    let mut keeper = args.checkpoint.open()?;
     if let Some(valid) = &args.valid {
         // Better now than after hours of training.
         std::fs::File::open(valid).with_context(|| valid.display().to_string())?;
@@ -74,22 +78,30 @@ pub fn run(args: Args) -> Result<()> {
     }
 
     let start = Instant::now();
-    let (model, updates) = interrupt::held(|| {
+    let trained = interrupt::held(|| {
         let (mut model, updates) = match settings {
             Settings::Linear(options) => {
-                let fit = fit(&data, &options)?;
+                let fit = fit_kept(&data, &options, &mut keeper)?;
                 let updates = fit.updates;
                 (into_model(fit, &data, options), updates)
             }
-            Settings::Forest(options) => grow(&data, options)?,
+            Settings::Forest(options) => grow(&data, options, &mut keeper)?,
         };
+        if keeper.stopped() {
+            return Ok(None);
+        }
         model.card.text = text;
         if let Some(threshold) = args.prune {
             prune(&mut model, threshold, &args)?;
         }
         model.save(&args.output).context("saving the model")?;
-        anyhow::Ok((model, updates))
+        keeper.clear()?;
+        anyhow::Ok(Some((model, updates)))
     })?;
+    let Some((model, updates)) = trained else {
+        eprintln!("stopped; the checkpoint holds what was reached, and --resume goes on from there");
+        return Ok(());
+    };
     let (finished, bound) = (model.card.finished, model.card.trace.last().map(|point| point.bound));
     let train_seconds = start.elapsed().as_secs_f64();
     if !finished {
@@ -164,21 +176,37 @@ pub fn problem(data: &Dataset) -> Problem<'_> {
 
 /// Trains with a progress line.
 pub fn fit(data: &Dataset, options: &Options) -> Result<Fit> {
+    fit_kept(data, options, &mut Keeper::default())
+}
+
+/// The same with checkpoints.
+fn fit_kept(data: &Dataset, options: &Options, keeper: &mut Keeper) -> Result<Fit> {
     let problem = problem(data);
     let mut line = progress::Line::new(data.len());
-    let fit = ove::train(&problem, options, &mut |progress| line.hear(progress));
+    let saved = keeper.take_saved();
+    let begin = Begin { start: None, saved: saved.as_ref() };
+    let fit = ove::solve::train_with(begin, &problem, options, &mut |progress| {
+        if progress.done < 1.0 {
+            keeper.hear(progress.epochs, progress.save);
+        }
+        line.hear(progress)
+    });
     line.finish();
     Ok(fit?)
 }
 
 /// Grows a forest with a progress bar; the model, and how many rows were visited.
-fn grow(data: &Dataset, options: ForestOptions) -> Result<(Model, u64)> {
+fn grow(data: &Dataset, options: ForestOptions, keeper: &mut Keeper) -> Result<(Model, u64)> {
     const STEPS: u64 = 1000;
     let bar = progress::bar(STEPS, "{msg}");
     bar.set_message(format!("{} trees", options.trees));
-    let (forest, finished) = ove::solve::forest::train(&problem(data), &options, &mut |done| {
-        bar.set_position((done * STEPS as f64) as u64);
-        if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    let saved = keeper.take_saved();
+    let (forest, finished) = forest::train_with(saved.as_ref(), &problem(data), &options, &mut |growing| {
+        bar.set_position((growing.done * STEPS as f64) as u64);
+        if growing.done < 1.0 {
+            keeper.hear(growing.epochs, growing.save);
+        }
+        interrupt::flow()
     })?;
     bar.finish_and_clear();
     let updates = (data.len() * options.epochs_for(data.len()) * options.trees) as u64;

@@ -55,17 +55,31 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
-    /// The weights stopped being finite numbers.
-    #[error(
-        "training diverged in epoch {epoch} at learning rate {learning_rate:.3e}; try {:.3e}",
-        learning_rate / 10.0
-    )]
+    /// A checkpoint cannot be used.
+    #[error("{}: not a usable checkpoint: {reason}", path.display())]
+    Checkpoint {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Training went astray: numbers that are not finite, or a bound far below that of a model that knows nothing.
+    #[error("{}", diverged(*epoch, *learning_rate))]
     Diverged {
         /// The epoch, from 1.
         epoch: usize,
-        /// The rate that was in use.
+        /// The rate that was given; 0 where there is none.
         learning_rate: f64,
     },
+}
+
+fn diverged(epoch: usize, learning_rate: f64) -> String {
+    if learning_rate == 0.0 {
+        return format!("training diverged in iteration {epoch}; scale the features, whose values are too large");
+    }
+    // Two digits will do for something to try.
+    let smaller: f64 = format!("{:.1e}", learning_rate / 10.0).parse().unwrap_or_default();
+    format!("training diverged in epoch {epoch} at the learning rate {learning_rate}; try a learning rate of {smaller}")
 }
 
 impl Error {

@@ -12,7 +12,7 @@ use crate::math::log_sum_exp;
 use crate::names::names;
 use crate::objective::Objective;
 use crate::options::{Options, Solver};
-use crate::solve::{Problem, Watch, batch, in_pool, train};
+use crate::solve::{Begin, Problem, Watch, batch, in_pool, train};
 
 /// How the maximum is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,7 +86,7 @@ fn by_batch(counts: &[u64], options: &Options, watch: &mut Watch<'_>) -> Result<
     let rows = Rows::new(0, &offsets, &[], &[])?;
     let problem = Problem { rows, labels: &labels, row_weights: &weights, classes: counts.len() };
     options.check()?;
-    in_pool(options.threads, || Ok(batch::maximise(None, &problem, options, watch).weights))
+    in_pool(options.threads, || Ok(batch::maximise(Begin::default(), &problem, options, watch)?.weights))
 }
 
 /// One row a point.

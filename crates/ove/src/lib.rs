@@ -26,6 +26,7 @@
 //! # Ok::<(), ove::Error>(())
 //! ```
 
+pub mod checkpoint;
 pub mod data;
 pub mod error;
 pub mod estimate;

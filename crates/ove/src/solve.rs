@@ -18,7 +18,11 @@ pub mod lbfgs;
 pub mod stochastic;
 
 use std::ops::ControlFlow;
+use std::path::Path;
 
+use serde::Serialize;
+
+use crate::checkpoint::{self, Identity, Save, Saved, Table};
 use crate::data::Rows;
 use crate::error::{Error, Result};
 use crate::labels::Labels;
@@ -143,6 +147,8 @@ pub struct Progress<'a> {
     pub done: f64,
     /// The epoch (or, for the batch solver, the iteration), from 1.
     pub epoch: usize,
+    /// Epochs (or iterations) behind us, with the part of the current one.
+    pub epochs: f64,
     /// Rows visited so far (batch solver: evaluations so far).
     pub updates: u64,
     /// The bound on the scale of all rows: exact, or this batch's unbiased estimate.
@@ -151,6 +157,8 @@ pub struct Progress<'a> {
     pub learning_rate: f64,
     /// Makes the model as it is now; each call copies the whole table.
     pub snapshot: &'a dyn Fn() -> Linear,
+    /// Writes the state of the run, from which [`train_with`] goes on.
+    pub save: &'a Save<'a>,
 }
 
 /// Hears of progress and may end the training early.
@@ -169,28 +177,58 @@ pub struct Fit {
     pub updates: u64,
 }
 
+/// Where a run begins: with weights of zero, with those of an earlier fit, or where a checkpoint was written.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Begin<'a> {
+    /// The weights of an earlier fit, which has to have as many classes, features and cells. The steps start afresh.
+    pub start: Option<&'a Linear>,
+    /// The state of a run that began with the same weights, on the same data, with the same options. It ends in the bits in which that
+    /// run would have ended.
+    pub saved: Option<&'a Saved>,
+}
+
+impl Begin<'_> {
+    /// Refuses a checkpoint of other data or options.
+    fn check(&self, problem: &Problem<'_>, options: &impl Serialize) -> Result<()> {
+        self.saved.map_or(Ok(()), |saved| saved.check(&Identity::new(problem, options, self.start)))
+    }
+
+    /// Writes the state of a run that began here.
+    fn save(
+        &self,
+        path: &Path,
+        (problem, options): (&Problem<'_>, &impl Serialize),
+        facts: &impl Serialize,
+        tables: &[Table<'_>],
+    ) -> Result<()> {
+        checkpoint::write(path, &Identity::new(problem, options, self.start), facts, tables)
+    }
+}
+
 /// Trains a linear model. `watch` is called on one of the training threads and may stop the run; what was reached is
 /// returned.
 pub fn train(problem: &Problem<'_>, options: &Options, watch: &mut Watch<'_>) -> Result<Fit> {
-    maximise(None, problem, options, watch)
+    train_with(Begin::default(), problem, options, watch)
 }
 
-/// Goes on from the weights of an earlier fit, which has to have as many classes, features and cells. The steps start afresh.
+/// Goes on from the weights of an earlier fit.
 pub fn train_from(start: &Linear, problem: &Problem<'_>, options: &Options, watch: &mut Watch<'_>) -> Result<Fit> {
-    maximise(Some(start), problem, options, watch)
+    train_with(Begin { start: Some(start), saved: None }, problem, options, watch)
 }
 
-fn maximise(start: Option<&Linear>, problem: &Problem<'_>, options: &Options, watch: &mut Watch<'_>) -> Result<Fit> {
+/// Trains from wherever a run begins.
+pub fn train_with(begin: Begin<'_>, problem: &Problem<'_>, options: &Options, watch: &mut Watch<'_>) -> Result<Fit> {
     options.check()?;
     problem.check()?;
     problem.check_class_weight(&options.class_weight)?;
     problem.check_cells(options.cells)?;
-    if let Some(linear) = start {
+    if let Some(linear) = begin.start {
         problem.check_start(linear, options.cells)?;
     }
+    begin.check(problem, options)?;
     in_pool(options.threads, || match options.solver {
-        Solver::Batch => batch::train(start, problem, options, watch),
-        Solver::Stochastic => stochastic::train(start, problem, options, watch),
+        Solver::Batch => batch::train(begin, problem, options, watch),
+        Solver::Stochastic => stochastic::train(begin, problem, options, watch),
     })
 }
 

@@ -74,7 +74,7 @@ impl FromStr for Schedule {
 }
 
 /// How far a table has come: what all of its weights share.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Pace {
     rate: f64,
     /// R.
@@ -116,6 +116,15 @@ pub trait Cell: Copy + Default + Send + Sync {
 
     /// This cell once the pace is rebased.
     fn rebase(self, rule: Self::Rule) -> Self;
+
+    /// How many numbers a checkpoint keeps of a cell.
+    const NUMBERS: usize;
+
+    /// Adds these numbers.
+    fn store(self, numbers: &mut Vec<f32>);
+
+    /// The cell of these numbers.
+    fn restore(numbers: &[f32]) -> Self;
 }
 
 /// A weight under SGD, divided by e^{−R}.
@@ -157,6 +166,16 @@ impl Cell for SgdCell {
 
     fn rebase(self, rule: SgdRule) -> Self {
         SgdCell(self.weight(rule))
+    }
+
+    const NUMBERS: usize = 1;
+
+    fn store(self, numbers: &mut Vec<f32>) {
+        numbers.push(self.0);
+    }
+
+    fn restore(numbers: &[f32]) -> Self {
+        SgdCell(numbers[0])
     }
 }
 
@@ -223,6 +242,16 @@ impl Cell for AdagradCell {
 
     fn rebase(self, _: AdagradRule) -> Self {
         self
+    }
+
+    const NUMBERS: usize = 3;
+
+    fn store(self, numbers: &mut Vec<f32>) {
+        numbers.extend([self.weight, self.squares, self.shrinkage]);
+    }
+
+    fn restore(numbers: &[f32]) -> Self {
+        AdagradCell { weight: numbers[0], squares: numbers[1], shrinkage: numbers[2] }
     }
 }
 

@@ -5,14 +5,16 @@
 //! order by way of a transposed copy of X. No two threads write to one place, and no sum depends on how many there are. Weights are
 //! 64-bit floats here, so that the gradient can be followed down to the tolerance.
 
+mod kept;
+
 use std::cell::Cell;
 
 use rayon::prelude::*;
 
 use super::all_classes::{AllClasses, Scratch};
 use super::label_weights::LabelWeights;
-use super::lbfgs::{self, Function, Limits};
-use super::{Fit, Problem, Progress, Watch};
+use super::lbfgs::{self, Function, Limits, State};
+use super::{Begin, Fit, Problem, Progress, Watch};
 use crate::error::{Error, Result};
 use crate::linear::Linear;
 use crate::math::add_rows;
@@ -27,18 +29,14 @@ const ROWS_A_TASK: usize = 32;
 const FEATURES_A_TASK: usize = 16;
 
 /// Maximises the penalised sum.
-pub fn train(start: Option<&Linear>, problem: &Problem<'_>, options: &Options, watch: &mut Watch<'_>) -> Result<Fit> {
-    let solution = maximise(start, problem, options, watch);
-    if solution.weights.iter().any(|w| !w.is_finite()) {
+pub fn train(begin: Begin<'_>, problem: &Problem<'_>, options: &Options, watch: &mut Watch<'_>) -> Result<Fit> {
+    let solution = maximise(begin, problem, options, watch)?;
+    let updates = solution.trace.last().map_or(0, |point| point.updates) * problem.rows.len() as u64;
+    let linear = linear(problem.classes, &solution.weights);
+    if linear.table().iter().any(|w| !w.is_finite()) {
         return Err(Error::Diverged { epoch: solution.trace.len(), learning_rate: 0.0 });
     }
-    let updates = solution.trace.last().map_or(0, |point| point.updates) * problem.rows.len() as u64;
-    Ok(Fit {
-        linear: linear(problem.classes, &solution.weights),
-        trace: solution.trace,
-        finished: solution.converged,
-        updates,
-    })
+    Ok(Fit { linear, trace: solution.trace, finished: solution.converged, updates })
 }
 
 fn linear(classes: usize, weights: &[f64]) -> Linear {
@@ -54,21 +52,26 @@ pub(crate) struct Solution {
 }
 
 pub(crate) fn maximise(
-    start: Option<&Linear>,
+    begin: Begin<'_>,
     problem: &Problem<'_>,
     options: &Options,
     watch: &mut Watch<'_>,
-) -> Solution {
+) -> Result<Solution> {
     let full = FullSum::new(problem, options);
-    let weights = match start {
-        Some(linear) => in_full_precision(linear),
-        None => vec![0.0; (problem.rows.features() + 1) * problem.classes],
-    };
+    let weights = (problem.rows.features() + 1) * problem.classes;
     let limits = Limits { tolerance: options.tolerance, iterations: options.iterations };
 
-    let mut trace = Vec::new();
     let (updates, bound) = (Cell::new(0u64), Cell::new(0.0));
     let mut function = Counted { full: &full, updates: &updates, bound: &bound };
+    let (state, mut trace) = match (begin.saved, begin.start) {
+        (Some(saved), _) => kept::restore(saved, weights)?,
+        (None, Some(linear)) => (State::new(in_full_precision(linear), &mut function), Vec::new()),
+        (None, None) => (State::new(vec![0.0; weights], &mut function), Vec::new()),
+    };
+    if let Some(last) = trace.last() {
+        updates.set(last.updates);
+        bound.set(last.bound);
+    }
     let report = |iteration: lbfgs::Iteration<'_>| {
         let (updates, bound) = (updates.get(), bound.get());
         trace.push(TracePoint { updates, bound });
@@ -78,14 +81,19 @@ pub(crate) fn maximise(
         watch(&Progress {
             done: decades.max(counted).clamp(0.0, 1.0),
             epoch: iteration.number,
+            epochs: iteration.number as f64,
             updates,
             bound,
             learning_rate: 0.0,
             snapshot: &|| linear(problem.classes, iteration.x),
+            save: &|path| kept::save(begin, path, (problem, options), iteration.state, &trace),
         })
     };
-    let minimum = lbfgs::minimise(weights, &mut function, limits, report);
-    Solution { weights: minimum.x, trace, converged: minimum.converged }
+    let minimum = lbfgs::minimise(state, &mut function, limits, report);
+    if trace.last().is_some_and(|last| !last.bound.is_finite()) {
+        return Err(Error::Diverged { epoch: trace.len(), learning_rate: 0.0 });
+    }
+    Ok(Solution { weights: minimum.x, trace, converged: minimum.converged })
 }
 
 /// The value of the objective summed over all rows, without the penalty.

@@ -7,6 +7,7 @@
 
 mod calibrate;
 mod groups;
+mod kept;
 mod level;
 mod node;
 
@@ -17,11 +18,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use rayon::prelude::*;
 
 use super::label_weights::LabelWeights;
-use super::{Problem, in_pool};
-use crate::error::Result;
+use super::{Begin, Problem, in_pool};
+use crate::checkpoint::{Save, Saved};
+use crate::error::{Error, Result};
 use crate::forest::{Forest, Tree, leaf_starts};
 use crate::options::ForestOptions;
 use crate::random::Stream;
+use kept::{Finished, Learned};
 use node::{Examples, Job, Weights};
 
 /// Children that one job trains at most: their sums stay in the first-level cache, and a root gives work to several threads.
@@ -33,15 +36,45 @@ const HELD_OUT: (usize, usize) = (1000, 50);
 /// Hears which share of the work is done, and may end the training early.
 pub type Watch<'a> = dyn FnMut(f64) -> ControlFlow<()> + Send + 'a;
 
+/// What growing tells while it runs.
+#[derive(Clone, Copy)]
+pub struct Growing<'a> {
+    /// The share of the work that is done, from 0 to 1.
+    pub done: f64,
+    /// Epochs behind us, on average over the nodes.
+    pub epochs: f64,
+    /// Writes what the finished nodes have learned, from which [`train_with`] goes on.
+    pub save: &'a Save<'a>,
+}
+
+/// Hears of progress and may end the training early.
+pub type WatchGrowing<'a> = dyn FnMut(&Growing<'_>) -> ControlFlow<()> + Send + 'a;
+
 /// A forest, and whether it was trained to the end.
 pub fn train(problem: &Problem<'_>, options: &ForestOptions, watch: &mut Watch<'_>) -> Result<(Forest, bool)> {
+    train_with(None, problem, options, &mut |growing| watch(growing.done))
+}
+
+/// Trains a forest from the start, or from where a checkpoint of the same data and options was written.
+pub fn train_with(
+    saved: Option<&Saved>,
+    problem: &Problem<'_>,
+    options: &ForestOptions,
+    watch: &mut WatchGrowing<'_>,
+) -> Result<(Forest, bool)> {
     options.check()?;
     problem.check()?;
     problem.check_class_weight(&options.class_weight)?;
-    in_pool(options.threads, || Ok(grow(problem, options, watch)))
+    Begin { saved, ..Begin::default() }.check(problem, options)?;
+    in_pool(options.threads, || grow(saved, problem, options, watch))
 }
 
-fn grow(problem: &Problem<'_>, options: &ForestOptions, watch: &mut Watch<'_>) -> (Forest, bool) {
+fn grow(
+    saved: Option<&Saved>,
+    problem: &Problem<'_>,
+    options: &ForestOptions,
+    watch: &mut WatchGrowing<'_>,
+) -> Result<(Forest, bool)> {
     let rows = problem.rows.len();
     let mut shuffled: Vec<u32> = (0..rows as u32).collect();
     Stream::of(&[options.seed, u64::MAX]).shuffle(&mut shuffled);
@@ -60,11 +93,11 @@ fn grow(problem: &Problem<'_>, options: &ForestOptions, watch: &mut Watch<'_>) -
         orders.into_par_iter().map(|order| Plan::new(problem, options, &train, order, leaves)).collect();
 
     let growth = Growth::new(problem, options, watch);
-    let trees = growth.train(plans);
+    let trees = growth.train(plans, saved)?;
     let finished = !growth.stopped.into_inner();
     let mut forest = Forest::new(problem.rows.features(), trees, calibrate::USUAL);
     forest.calibration = calibrate::fit(&forest, problem, held_out);
-    (forest, finished)
+    Ok((forest, finished))
 }
 
 /// The power of two from √K on: 256 for 25,000 classes.
@@ -117,21 +150,22 @@ impl Plan {
 struct Growth<'a, 'w> {
     problem: &'a Problem<'a>,
     options: &'a ForestOptions,
-    watch: Mutex<&'a mut Watch<'w>>,
+    watch: Mutex<&'a mut WatchGrowing<'w>>,
     stopped: AtomicBool,
     /// Children times rows passed so far.
     passed: AtomicUsize,
     epochs: usize,
+    finished: Mutex<Finished>,
 }
 
 impl<'a, 'w> Growth<'a, 'w> {
-    fn new(problem: &'a Problem<'a>, options: &'a ForestOptions, watch: &'a mut Watch<'w>) -> Self {
+    fn new(problem: &'a Problem<'a>, options: &'a ForestOptions, watch: &'a mut WatchGrowing<'w>) -> Self {
         let (stopped, passed) = (AtomicBool::new(false), AtomicUsize::new(0));
         let epochs = options.epochs_for(problem.rows.len());
-        Growth { problem, options, watch: Mutex::new(watch), stopped, passed, epochs }
+        Growth { problem, options, watch: Mutex::new(watch), stopped, passed, epochs, finished: Mutex::default() }
     }
 
-    fn train(&self, plans: Vec<Plan>) -> Vec<Tree> {
+    fn train(&self, plans: Vec<Plan>, saved: Option<&Saved>) -> Result<Vec<Tree>> {
         let mut jobs = Vec::new();
         for (tree, plan) in plans.iter().enumerate() {
             for (node, examples) in plan.nodes.iter().enumerate() {
@@ -146,47 +180,67 @@ impl<'a, 'w> Growth<'a, 'w> {
         first.sort_by_key(|&job| std::cmp::Reverse(cost(&jobs[job])));
         let total: usize = jobs.iter().map(|job| cost(job) * job.2.len()).sum::<usize>() * self.epochs;
 
-        let mut trained: Vec<(usize, Weights)> = first
-            .into_par_iter()
-            .with_max_len(1)
-            .map_init(Vec::new, |local, job| {
-                let (tree, node, children) = jobs[job].clone();
-                let seed = Stream::of(&[self.options.seed, tree as u64, node as u64, children.start as u64]);
-                let width = children.len();
-                let work = Job {
-                    rows: self.problem.rows,
-                    examples: &plans[tree].nodes[node],
-                    children,
-                    options: self.options,
-                    epochs: self.epochs,
-                };
-                (job, work.train(seed, local, &mut |rows| self.report(rows * width, total)))
-            })
-            .collect();
-        trained.sort_unstable_by_key(|&(job, _)| job);
-        let mut trained = trained.into_iter().map(|(_, weights)| weights);
+        let features = self.problem.rows.features();
+        if let Some(saved) = saved {
+            let kept = kept::restore(saved, jobs.len(), features)?;
+            let work = kept.keys().map(|&job| cost(&jobs[job]) * jobs[job].2.len()).sum::<usize>() * self.epochs;
+            self.passed.store(work, Ordering::Relaxed);
+            first.retain(|job| !kept.contains_key(job));
+            *self.finished() = kept;
+        }
+        first.into_par_iter().with_max_len(1).for_each_init(Vec::new, |local, job| {
+            let (tree, node, children) = jobs[job].clone();
+            let seed = Stream::of(&[self.options.seed, tree as u64, node as u64, children.start as u64]);
+            let width = children.len();
+            let work = Job {
+                rows: self.problem.rows,
+                examples: &plans[tree].nodes[node],
+                children,
+                options: self.options,
+                epochs: self.epochs,
+            };
+            let mut left = work.examples.len() * self.epochs;
+            let weights = work.train(seed, local, &mut |rows| {
+                left -= rows;
+                self.report(rows * width, total)
+            });
+            self.finished().insert(job, Learned { weights, whole: left == 0 });
+        });
+        let mut trained = std::mem::take(&mut *self.finished()).into_values().map(|learned| learned.weights);
         // By tree: the blocks of the root, then those of the leaves, with the node that each is of.
         let mut learned: Vec<[Vec<(u16, Weights)>; 2]> = plans.iter().map(|_| Default::default()).collect();
         for (tree, node, _) in jobs {
             let level = &mut learned[tree][usize::from(node > 0)];
             level.push((node.saturating_sub(1) as u16, trained.next().expect("one for each job")));
         }
-        let features = self.problem.rows.features();
+        let is_wrong = |(_, weights): &(u16, Weights)| weights.entries.iter().any(|entry| !entry.weight().is_finite());
+        if learned.iter().flatten().flatten().any(is_wrong) {
+            return Err(Error::Diverged { epoch: self.epochs, learning_rate: self.options.learning_rate });
+        }
         let tree = |(plan, [root, leaves]): (Plan, [Vec<(u16, Weights)>; 2])| {
             let count = plan.nodes.len() - 1;
             let starts = leaf_starts(plan.order.len(), count);
             Tree::new(level::build(features, vec![0, count], root), level::build(features, starts, leaves), plan.order)
         };
-        plans.into_par_iter().zip(learned).map(tree).collect()
+        Ok(plans.into_par_iter().zip(learned).map(tree).collect())
+    }
+
+    fn finished(&self) -> std::sync::MutexGuard<'_, Finished> {
+        self.finished.lock().expect("no thread panics while it holds this")
     }
 
     /// Tells of more work done; whether to go on.
     fn report(&self, work: usize, total: usize) -> ControlFlow<()> {
         let passed = self.passed.fetch_add(work, Ordering::Relaxed) + work;
         let done = passed as f64 / total as f64;
+        let growing = Growing {
+            done,
+            epochs: done * self.epochs as f64,
+            save: &|path| kept::save(path, self.problem, self.options, done, &self.finished()),
+        };
         // Whoever finds another thread reporting leaves it to that one.
         if let Ok(mut watch) = self.watch.try_lock()
-            && watch(done).is_break()
+            && watch(&growing).is_break()
             && done < 1.0
         {
             self.stopped.store(true, Ordering::Relaxed);

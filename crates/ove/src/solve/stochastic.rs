@@ -23,40 +23,42 @@
 //! where one-vs-each has 0.60 with rivals and 0.57 with uniform classes. At a rate of 0.5 it is 0.72, where eq. 6, a bound, with a set C of
 //! at most 20 rivals and ten uniform classes outside, has 0.60.
 
+mod course;
+
 use std::ops::Range;
+use std::path::Path;
 
 use rayon::prelude::*;
 
 use super::all_classes::most_frequent;
 use super::label_weights::LabelWeights;
-use super::{Fit, Problem, Progress, Watch};
+use super::{Begin, Fit, Problem, Progress, Watch};
+use crate::checkpoint::Table;
 use crate::data::Row;
 use crate::error::{Error, Result};
 use crate::linear::Linear;
 use crate::memory;
-use crate::model::TracePoint;
 use crate::objective::Objective;
 use crate::options::Options;
 use crate::places::Places;
 use crate::random::Stream;
 use crate::sampler::{Sampler, SamplerKind, Turn};
 use crate::step::{AdagradCell, Cell, Pace, SgdCell, StepKind};
-
-/// Points of the trace at most: a curve to look at, which weighs little in the model file.
-const TRACE_POINTS: usize = 200;
+use course::{Course, bound_of_nothing};
 
 /// Weights that a batch must touch before a second thread pays for its wake-up.
 const PARALLEL_FROM: usize = 8192;
 
 /// Trains by subsampling.
-pub fn train(start: Option<&Linear>, problem: &Problem<'_>, options: &Options, watch: &mut Watch<'_>) -> Result<Fit> {
+pub fn train(begin: Begin<'_>, problem: &Problem<'_>, options: &Options, watch: &mut Watch<'_>) -> Result<Fit> {
     match options.step {
-        StepKind::Sgd => Run::<SgdCell>::new(start, problem, options).train(watch),
-        StepKind::Adagrad => Run::<AdagradCell>::new(start, problem, options).train(watch),
+        StepKind::Sgd => Run::<SgdCell>::new(begin, problem, options).train(watch),
+        StepKind::Adagrad => Run::<AdagradCell>::new(begin, problem, options).train(watch),
     }
 }
 
 struct Run<'a, C: Cell> {
+    begin: Begin<'a>,
     problem: &'a Problem<'a>,
     options: &'a Options,
     visits: Visits,
@@ -141,7 +143,7 @@ impl Visits {
 }
 
 impl<'a, C: Cell> Run<'a, C> {
-    fn new(start: Option<&Linear>, problem: &'a Problem<'a>, options: &'a Options) -> Self {
+    fn new(begin: Begin<'a>, problem: &'a Problem<'a>, options: &'a Options) -> Self {
         let visits = Visits::new(problem, options);
         let touched = options.batch as f64
             * visits.width as f64
@@ -149,16 +151,17 @@ impl<'a, C: Cell> Run<'a, C> {
         let threads = if touched < PARALLEL_FROM as f64 { 1 } else { rayon::current_num_threads() };
         let places = problem.places(options.cells);
         let mut table: Vec<C> = memory::zeroed(places.cells() + places.classes());
-        if let Some(linear) = start {
+        if let (Some(linear), None) = (begin.start, begin.saved) {
             table.par_iter_mut().zip(&linear.table()[..]).for_each(|(cell, &weight)| *cell = C::new(weight));
         }
         Run {
+            begin,
             problem,
             options,
             places,
             table,
-            weights: Part::new(),
-            bias: Part::new(),
+            weights: Part::at(Pace::default()),
+            bias: Part::at(Pace::default()),
             ranges: balanced_ranges(problem, places, threads),
             label_weights: LabelWeights::new(problem, &options.class_weight),
             visits,
@@ -173,32 +176,42 @@ impl<'a, C: Cell> Run<'a, C> {
         let mut order: Vec<u32> = (0..rows as u32).collect();
         let mut visits = vec![Visit::default(); options.batch.min(rows)];
         let mut upcoming = visits.clone();
-        let mut trace = Trace::new(batches * options.epochs);
-        let (mut updates, mut finished) = (0, true);
+        let nothing = bound_of_nothing(self.problem, options, &self.label_weights);
+        let mut course = self.resume(batches * options.epochs)?;
+        let mut finished = true;
 
         'epochs: for epoch in 0..options.epochs {
             Stream::of(&[options.seed, u64::MAX, epoch as u64]).shuffle(&mut order);
-            let mut next = order.chunks(options.batch);
+            // A run that goes on has passed some batches, of this epoch or all of it.
+            let passed = course.passed - epoch * batches;
+            if passed >= batches {
+                continue;
+            }
+            let mut next = order.chunks(options.batch).skip(passed);
             let first = next.next().unwrap_or_default();
             first.iter().zip(&mut upcoming).for_each(|(&row, visit)| self.choose(epoch, row, visit));
-            for (b, batch) in order.chunks(options.batch).enumerate() {
+            for batch in order.chunks(options.batch).skip(passed) {
                 std::mem::swap(&mut visits, &mut upcoming);
                 let next = next.next().unwrap_or_default();
-                let passed = epoch * batches + b;
-                let rate = options.learning_rate * options.schedule.factor(epoch, passed as f64 / total);
+                let rate = options.learning_rate * options.schedule.factor(epoch, course.passed as f64 / total);
                 let bound = self.visit(&mut visits[..batch.len()], rate, epoch, next, &mut upcoming);
                 if !bound.is_finite() {
-                    return Err(Error::Diverged { epoch: epoch + 1, learning_rate: rate });
+                    return Err(Error::Diverged { epoch: epoch + 1, learning_rate: options.learning_rate });
                 }
-                updates += batch.len() as u64;
-                trace.add(updates, bound);
+                course.add(batch.len(), bound);
+                if course.passed == (epoch + 1) * batches {
+                    course.end_epoch(batches, nothing, options)?;
+                }
+                course.paces = [self.weights.pace, self.bias.pace];
                 let progress = Progress {
-                    done: (passed + 1) as f64 / total,
+                    done: course.passed as f64 / total,
                     epoch: epoch + 1,
-                    updates,
+                    epochs: course.passed as f64 / batches as f64,
+                    updates: course.updates,
                     bound,
                     learning_rate: rate,
                     snapshot: &|| self.linear(),
+                    save: &|path| self.save(path, &course),
                 };
                 if watch(&progress).is_break() {
                     finished = progress.done == 1.0;
@@ -210,7 +223,24 @@ impl<'a, C: Cell> Run<'a, C> {
         if linear.table().iter().any(|w| !w.is_finite()) {
             return Err(Error::Diverged { epoch: options.epochs, learning_rate: options.learning_rate });
         }
-        Ok(Fit { linear, trace: trace.points, finished, updates })
+        let updates = course.updates;
+        Ok(Fit { linear, trace: course.into_trace(), finished, updates })
+    }
+
+    /// The start of a run of so many batches, or where its checkpoint was written.
+    fn resume(&mut self, batches: usize) -> Result<Course> {
+        let Some(saved) = self.begin.saved else { return Ok(Course::new(batches)) };
+        let course: Course = saved.facts()?;
+        if course.passed > batches {
+            return Err(saved.unusable(format!("{} batches are passed of {batches}", course.passed)));
+        }
+        saved.read_cells("cells", &mut self.table)?;
+        [self.weights, self.bias] = course.paces.map(Part::at);
+        Ok(course)
+    }
+
+    fn save(&self, path: &Path, course: &Course) -> Result<()> {
+        self.begin.save(path, (self.problem, self.options), course, &[Table::cells("cells", &self.table)])
     }
 
     /// Both phases of a batch, whose classes are chosen; the unbiased estimate of the full bound that its rows give. On the way, the
@@ -340,8 +370,8 @@ struct Part<C: Cell> {
 }
 
 impl<C: Cell> Part<C> {
-    fn new() -> Self {
-        Part { pace: Pace::default(), rule: C::rule(Pace::default()) }
+    fn at(pace: Pace) -> Self {
+        Part { pace, rule: C::rule(pace) }
     }
 
     /// The next batch: its rate, and its share of the penalty as a shrinkage.
@@ -402,28 +432,4 @@ fn balanced_ranges(problem: &Problem<'_>, places: Places, ranges: usize) -> Vec<
     }
     out.push(start..cells);
     out
-}
-
-/// Averages the bound over the updates between two points.
-struct Trace {
-    points: Vec<TracePoint>,
-    every: usize,
-    sum: f64,
-    count: usize,
-}
-
-impl Trace {
-    /// For a run of this many batches.
-    fn new(batches: usize) -> Self {
-        Trace { points: Vec::new(), every: batches.div_ceil(TRACE_POINTS), sum: 0.0, count: 0 }
-    }
-
-    fn add(&mut self, updates: u64, bound: f64) {
-        self.sum += bound;
-        self.count += 1;
-        if self.count == self.every {
-            self.points.push(TracePoint { updates, bound: self.sum / self.count as f64 });
-            (self.sum, self.count) = (0.0, 0);
-        }
-    }
 }

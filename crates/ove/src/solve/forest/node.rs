@@ -156,7 +156,9 @@ impl Job<'_> {
         for (&feature, weights) in features.iter().zip(block.weights.chunks(block.width)) {
             let weights = weights[..self.children.len()].iter().map(|w| w * block.scale).zip(first..);
             let before = kept.entries.len();
-            kept.entries.extend(weights.filter(|(w, _)| w.abs() >= NEGLIGIBLE).map(|(w, c)| Entry::new(c, w)));
+            // What is no number is kept too, to be found.
+            let counts = |w: f32| w.is_nan() || w.abs() >= NEGLIGIBLE;
+            kept.entries.extend(weights.filter(|&(w, _)| counts(w)).map(|(w, c)| Entry::new(c, w)));
             if kept.entries.len() > before {
                 kept.features.push((feature, (kept.entries.len() - before) as u32));
             }

@@ -1,0 +1,305 @@
+//! The file of a checkpoint: safetensors, as of a model, with a last tensor `checksum` over all bytes before it.
+//!
+//! The metadata entry `identity` says of which settings and data it is, `facts` holds the few numbers of the solver as JSON, and its tables
+//! are tensors. They are written from where they are and read to where they belong: a table that just fits in memory has no room for a
+//! copy.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use bytemuck::Pod;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::digest::Digest;
+use super::identity::Identity;
+use crate::error::{Error, Result};
+use crate::file::write_beside;
+use crate::step::Cell;
+
+const VERSION: &str = "1";
+
+/// The tensor with the sum over all that comes before it.
+const CHECKSUM: &str = "checksum";
+
+/// How much is read or converted at a time.
+const PIECE: usize = 1 << 20;
+
+/// The longest header: names and numbers of a few tensors, and the curve of the bound.
+const LONGEST_HEADER: u64 = 100 << 20;
+
+type Fill<'a> = dyn Fn(&mut dyn Write) -> io::Result<()> + 'a;
+
+/// A table of a state, written when its turn comes.
+pub(crate) struct Table<'a> {
+    name: String,
+    dtype: &'static str,
+    count: usize,
+    bytes: usize,
+    fill: Box<Fill<'a>>,
+}
+
+impl<'a> Table<'a> {
+    /// Numbers as they are.
+    pub fn numbers<T: Number>(name: impl Into<String>, numbers: &'a [T]) -> Self {
+        let bytes: &[u8] = bytemuck::cast_slice(numbers);
+        let fill = Box::new(move |out: &mut dyn Write| out.write_all(bytes));
+        Table { name: name.into(), dtype: T::DTYPE, count: numbers.len(), bytes: bytes.len(), fill }
+    }
+
+    /// The cells of a weight table.
+    pub fn cells<C: Cell>(name: impl Into<String>, cells: &'a [C]) -> Self {
+        let fill = Box::new(move |out: &mut dyn Write| {
+            let mut numbers = Vec::new();
+            for piece in cells.chunks(PIECE / size_of::<C>()) {
+                numbers.clear();
+                piece.iter().for_each(|&cell| cell.store(&mut numbers));
+                out.write_all(bytemuck::cast_slice(&numbers))?;
+            }
+            Ok(())
+        });
+        let count = cells.len() * C::NUMBERS;
+        Table { name: name.into(), dtype: f32::DTYPE, count, bytes: count * size_of::<f32>(), fill }
+    }
+}
+
+/// A number that a table may hold.
+pub(crate) trait Number: Pod {
+    /// Its name in safetensors.
+    const DTYPE: &'static str;
+}
+
+impl Number for f32 {
+    const DTYPE: &'static str = "F32";
+}
+
+impl Number for f64 {
+    const DTYPE: &'static str = "F64";
+}
+
+impl Number for u32 {
+    const DTYPE: &'static str = "U32";
+}
+
+/// Writes a state beside its place, syncs it and puts it there.
+pub(crate) fn write(path: &Path, identity: &Identity, facts: &impl Serialize, tables: &[Table<'_>]) -> Result<()> {
+    let json = |value: std::result::Result<String, serde_json::Error>| value.map_err(|e| unusable(path, e));
+    let (identity, facts) = (json(serde_json::to_string(identity))?, json(serde_json::to_string(facts))?);
+    let mut header = json!({ "__metadata__": { "version": VERSION, "identity": identity, "facts": facts } });
+    let mut start = 0;
+    let mut place = |name: &str, dtype: &str, count: usize, bytes: usize| {
+        header[name] = json!({ "dtype": dtype, "shape": [count], "data_offsets": [start, start + bytes] });
+        start += bytes;
+    };
+    tables.iter().for_each(|table| place(&table.name, table.dtype, table.count, table.bytes));
+    place(CHECKSUM, "U64", 1, 8);
+    let header = header.to_string();
+
+    write_beside(path, |beside| {
+        let write = || {
+            let mut out = Summed { out: BufWriter::new(File::create(beside)?), digest: Digest::default() };
+            out.write_all(&(header.len() as u64).to_le_bytes())?;
+            out.write_all(header.as_bytes())?;
+            tables.iter().try_for_each(|table| (table.fill)(&mut out))?;
+            let sum = out.digest.finish();
+            out.out.write_all(&sum.to_le_bytes())?;
+            out.out.flush()
+        };
+        write().map_err(|e| Error::file(path, e))
+    })
+}
+
+struct Summed<W> {
+    out: W,
+    digest: Digest,
+}
+
+impl<W: Write> Write for Summed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.digest.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// A whole checkpoint: its sum was found to be right.
+#[derive(Debug)]
+pub struct Saved {
+    path: PathBuf,
+    file: File,
+    identity: Identity,
+    facts: String,
+    /// Where in the file each table is.
+    tables: BTreeMap<String, Range<u64>>,
+}
+
+#[derive(Deserialize)]
+struct Header {
+    #[serde(rename = "__metadata__")]
+    metadata: Metadata,
+    #[serde(flatten)]
+    tables: BTreeMap<String, Offsets>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    version: String,
+    identity: String,
+    facts: String,
+}
+
+#[derive(Deserialize)]
+struct Offsets {
+    data_offsets: [u64; 2],
+}
+
+impl Saved {
+    /// Opens a checkpoint and looks whether all of it is there.
+    pub fn open(path: &Path) -> Result<Saved> {
+        let file = File::open(path).map_err(|e| Error::file(path, e))?;
+        let (start, header) = read_header(&file).map_err(|reason| unusable(path, reason))?;
+        let header: Header = serde_json::from_slice(&header).map_err(|e| unusable(path, e))?;
+        let Metadata { version, identity, facts } = header.metadata;
+        if version != VERSION {
+            return Err(unusable(path, format!("layout version {version}, but this program reads version {VERSION}")));
+        }
+        let identity = serde_json::from_str(&identity).map_err(|e| unusable(path, e))?;
+        let length = file.metadata().map_err(|e| Error::file(path, e))?.len();
+        let mut tables = BTreeMap::new();
+        for (name, Offsets { data_offsets: [first, end] }) in header.tables {
+            let (Some(first), Some(end)) = (start.checked_add(first), start.checked_add(end)) else {
+                return Err(unusable(path, format!("`{name}` lies outside the file")));
+            };
+            if first > end || end > length {
+                return Err(unusable(path, format!("`{name}` lies outside the file, as if that were cut short")));
+            }
+            tables.insert(name, first..end);
+        }
+        let saved = Saved { path: path.to_owned(), file, identity, facts, tables };
+        saved.check_sum(length)?;
+        Ok(saved)
+    }
+
+    fn check_sum(&self, length: u64) -> Result<()> {
+        let place = self.table(CHECKSUM)?;
+        if place.end - place.start != 8 || place.end != length {
+            return Err(self.unusable("its checksum is not at its end"));
+        }
+        let mut digest = Digest::default();
+        self.read_pieces(0..place.start, |bytes| digest.update(bytes))?;
+        let mut kept = [0; 8];
+        self.read_pieces(place.clone(), |bytes| kept.copy_from_slice(bytes))?;
+        if digest.finish() != u64::from_le_bytes(kept) {
+            return Err(self.unusable("its checksum is wrong: some of it was changed"));
+        }
+        Ok(())
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Refuses another run.
+    pub(crate) fn check(&self, identity: &Identity) -> Result<()> {
+        identity.check(&self.identity)
+    }
+
+    /// The numbers beside the tables.
+    pub(crate) fn facts<T: DeserializeOwned>(&self) -> Result<T> {
+        serde_json::from_str(&self.facts).map_err(|e| self.unusable(e))
+    }
+
+    /// Fills a table with as many numbers.
+    pub(crate) fn read_into<T: Number>(&self, name: &str, numbers: &mut [T]) -> Result<()> {
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(numbers);
+        let place = self.table(name)?;
+        if place.end - place.start != bytes.len() as u64 {
+            return Err(self.unusable(format!("`{name}` has another length than this run needs")));
+        }
+        self.seek(place.start)?;
+        (&self.file).read_exact(bytes).map_err(|e| Error::file(&self.path, e))
+    }
+
+    /// A table of any length.
+    pub(crate) fn read<T: Number>(&self, name: &str) -> Result<Vec<T>> {
+        let place = self.table(name)?;
+        let mut numbers = vec![T::zeroed(); (place.end - place.start) as usize / size_of::<T>()];
+        self.read_into(name, &mut numbers)?;
+        Ok(numbers)
+    }
+
+    /// Fills the cells of a weight table.
+    pub(crate) fn read_cells<C: Cell>(&self, name: &str, cells: &mut [C]) -> Result<()> {
+        let place = self.table(name)?;
+        let size = C::NUMBERS * size_of::<f32>();
+        if place.end - place.start != (cells.len() * size) as u64 {
+            return Err(self.unusable(format!("`{name}` has another length than this run needs")));
+        }
+        self.seek(place.start)?;
+        let mut numbers = vec![0.0; PIECE / size * C::NUMBERS];
+        for cells in cells.chunks_mut(PIECE / size) {
+            let numbers = &mut numbers[..cells.len() * C::NUMBERS];
+            let read = (&self.file).read_exact(bytemuck::cast_slice_mut(numbers));
+            read.map_err(|e| Error::file(&self.path, e))?;
+            for (cell, numbers) in cells.iter_mut().zip(numbers.chunks(C::NUMBERS)) {
+                *cell = C::restore(numbers);
+            }
+        }
+        Ok(())
+    }
+
+    fn table(&self, name: &str) -> Result<&Range<u64>> {
+        self.tables.get(name).ok_or_else(|| self.unusable(format!("no `{name}`")))
+    }
+
+    fn seek(&self, place: u64) -> Result<()> {
+        (&self.file).seek(SeekFrom::Start(place)).map(drop).map_err(|e| Error::file(&self.path, e))
+    }
+
+    fn read_pieces(&self, place: Range<u64>, mut take: impl FnMut(&[u8])) -> Result<()> {
+        self.seek(place.start)?;
+        let mut buffer = vec![0; PIECE];
+        let mut left = place.end - place.start;
+        while left > 0 {
+            let piece = &mut buffer[..left.min(PIECE as u64) as usize];
+            (&self.file).read_exact(piece).map_err(|e| Error::file(&self.path, e))?;
+            take(piece);
+            left -= piece.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// An error about what it holds.
+    pub(crate) fn unusable(&self, reason: impl ToString) -> Error {
+        unusable(&self.path, reason)
+    }
+}
+
+/// Where the tables start, and the header.
+fn read_header(mut file: &File) -> std::result::Result<(u64, Vec<u8>), String> {
+    let mut length = [0; 8];
+    file.read_exact(&mut length).map_err(|_| "it ends within its first eight bytes")?;
+    let length = u64::from_le_bytes(length);
+    if length > LONGEST_HEADER {
+        return Err(format!("a header of {length} bytes, but it has at most {LONGEST_HEADER}"));
+    }
+    let mut header = Vec::new();
+    file.take(length).read_to_end(&mut header).map_err(|e| e.to_string())?;
+    if (header.len() as u64) < length {
+        return Err("it ends within its header".into());
+    }
+    Ok((8 + length, header))
+}
+
+fn unusable(path: &Path, reason: impl ToString) -> Error {
+    Error::Checkpoint { path: path.to_owned(), reason: reason.to_string() }
+}

@@ -1,0 +1,90 @@
+//! What a checkpoint keeps of the batch solver: the point, its gradient, the diagonal and every remembered pair of L-BFGS.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::checkpoint::{Saved, Table};
+use crate::error::Result;
+use crate::model::TracePoint;
+use crate::options::Options;
+use crate::solve::lbfgs::{MEMORY, Pair, State};
+use crate::solve::{Begin, Problem};
+
+/// The numbers beside the vectors.
+#[derive(Serialize, Deserialize)]
+struct Facts {
+    number: usize,
+    value: f64,
+    first: f64,
+    pairs: Vec<Products>,
+    trace: Vec<TracePoint>,
+}
+
+/// The inner products of a [`Pair`].
+#[derive(Serialize, Deserialize)]
+struct Products {
+    s_y: f64,
+    s_gradient: f64,
+    s_younger: Vec<f64>,
+}
+
+/// Writes the state of a run.
+pub(super) fn save(
+    begin: Begin<'_>,
+    path: &Path,
+    (problem, options): (&Problem<'_>, &Options),
+    state: &State,
+    trace: &[TracePoint],
+) -> Result<()> {
+    let products = |pair: &Pair| {
+        let Pair { s_y, s_gradient, ref s_younger, .. } = *pair;
+        Products { s_y, s_gradient, s_younger: s_younger.clone() }
+    };
+    let pairs = state.memory.iter().map(products).collect();
+    let facts =
+        Facts { number: state.number, value: state.value, first: state.first, pairs, trace: trace.to_vec() };
+    let mut tables = vec![
+        Table::numbers("x", &state.x),
+        Table::numbers("gradient", &state.gradient),
+        Table::numbers("curvature", &state.curvature),
+    ];
+    for (i, pair) in state.memory.iter().enumerate() {
+        tables.push(Table::numbers(format!("s{i}"), &pair.s));
+        tables.push(Table::numbers(format!("y{i}"), &pair.y));
+    }
+    begin.save(path, (problem, options), &facts, &tables)
+}
+
+/// The state of a run with so many weights, and the curve so far.
+pub(super) fn restore(saved: &Saved, weights: usize) -> Result<(State, Vec<TracePoint>)> {
+    let facts: Facts = saved.facts()?;
+    if facts.pairs.len() > MEMORY {
+        return Err(saved.unusable(format!("{} remembered steps, but there are at most {MEMORY}", facts.pairs.len())));
+    }
+    let wide = |name: &str| -> Result<Vec<f64>> {
+        let mut numbers = vec![0.0; weights];
+        saved.read_into(name, &mut numbers)?;
+        Ok(numbers)
+    };
+    let narrow = |name: String| -> Result<Vec<f32>> {
+        let mut numbers = vec![0.0; weights];
+        saved.read_into(&name, &mut numbers)?;
+        Ok(numbers)
+    };
+    let mut memory = Vec::with_capacity(MEMORY);
+    for (i, Products { s_y, s_gradient, s_younger }) in facts.pairs.into_iter().enumerate() {
+        memory.push(Pair { s: narrow(format!("s{i}"))?, y: narrow(format!("y{i}"))?, s_y, s_gradient, s_younger });
+    }
+    let state = State {
+        number: facts.number,
+        x: wide("x")?,
+        value: facts.value,
+        gradient: wide("gradient")?,
+        first: facts.first,
+        curvature: wide("curvature")?,
+        memory,
+        heard: true,
+    };
+    Ok((state, facts.trace))
+}
