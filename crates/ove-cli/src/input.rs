@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use ove::read::{Format, Input, ReadOptions, read, read_any, read_texts};
+use ove::read::{Format, Input, OnError, ReadOptions, Skipped, read, read_any, read_texts};
 use ove::text::{Text, TextOptions};
 use ove::{Dataset, Model};
 
@@ -22,27 +22,34 @@ pub struct DataFlags {
     /// Keep only the first label of each row
     #[arg(long)]
     first_label: bool,
+    /// What to do about a row that cannot be read: stop there, or leave it out, count it and tell the first ten places
+    #[arg(long, value_parser = choice!(OnError), default_value_t = OnError::default())]
+    on_error: OnError,
 }
 
 impl DataFlags {
     /// Reads rows or texts whose classes must be known; texts become rows as `options` say.
     pub fn read(self, path: &Path, options: &TextOptions, threads: usize) -> Result<(Option<Text>, Dataset)> {
-        Ok(match read_any(path, &self.options(true))? {
+        let (text, data) = match read_any(path, &self.options(true))? {
             Input::Rows(data) => (None, data),
             Input::Texts(texts) => {
                 let (text, data) = texts.fit(options, threads)?;
                 (Some(text), data)
             }
-        })
+        };
+        tell_skipped(&data.skipped, path);
+        Ok((text, data))
     }
 
     /// Reads rows, or texts if there is something that makes rows of them.
     pub fn read_with(self, text: Option<&Text>, path: &Path, labels_required: bool, threads: usize) -> Result<Dataset> {
         let options = self.options(labels_required);
-        Ok(match text {
+        let data = match text {
             Some(text) => read_texts(path, &options)?.rows(text, threads)?,
             None => read(path, &options)?,
-        })
+        };
+        tell_skipped(&data.skipped, path);
+        Ok(data)
     }
 
     /// Reads rows or texts for a model: labels become its classes.
@@ -54,8 +61,22 @@ impl DataFlags {
     }
 
     fn options(self, labels_required: bool) -> ReadOptions {
-        let DataFlags { format, labels, first_label } = self;
-        ReadOptions { format, labels, first_label, labels_required }
+        let DataFlags { format, labels, first_label, on_error } = self;
+        ReadOptions { format, labels, first_label, labels_required, on_error }
+    }
+}
+
+/// Says which rows were left out.
+fn tell_skipped(skipped: &Skipped, path: &Path) {
+    let count = skipped.count();
+    if count == 0 {
+        return;
+    }
+    eprintln!("{}: {count} {} left out", path.display(), if count == 1 { "row was" } else { "rows were" });
+    skipped.first().for_each(|message| eprintln!("  {message}"));
+    let more = count - skipped.first().count();
+    if more > 0 {
+        eprintln!("  and {more} more");
     }
 }
 

@@ -118,6 +118,7 @@ pub fn run(args: Args) -> Result<()> {
         "features": model.features(),
         "bound": bound,
         "finished": finished,
+        "skipped_rows": data.skipped.count(),
         "train_seconds": train_seconds,
         "updates_per_second": updates as f64 / train_seconds,
         "peak_memory_bytes": memory::peak_bytes(),

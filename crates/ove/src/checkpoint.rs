@@ -245,15 +245,20 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut checkpoints = Checkpoints::new(folder.path(), Every::Epochs(1)).unwrap();
         assert!(checkpoints.is_empty());
+        let save = |path: &Path| {
+            fs::write(path, "x").unwrap();
+            Ok(())
+        };
         for epoch in 1..=4 {
             assert!(checkpoints.is_due(f64::from(epoch)) && !checkpoints.is_due(f64::from(epoch) - 0.5));
-            checkpoints.write(epoch.into(), &|path| Ok(fs::write(path, "x").unwrap())).unwrap();
+            checkpoints.write(epoch.into(), &save).unwrap();
         }
         fs::write(folder.path().join("000005.checkpoint.77.part"), "half").unwrap();
         fs::write(folder.path().join("notes.txt"), "mine").unwrap();
         let again = Checkpoints::new(folder.path(), Every::Epochs(1)).unwrap();
         assert_eq!(again.number, 4);
-        let mut names: Vec<_> = files(folder.path()).unwrap().iter().map(|path| path.file_name().unwrap().to_owned()).collect();
+        let mut names: Vec<_> =
+            files(folder.path()).unwrap().iter().map(|path| path.file_name().unwrap().to_owned()).collect();
         names.sort_unstable();
         assert_eq!(names, ["000003.checkpoint", "000004.checkpoint", "notes.txt"]);
         assert_eq!(again.newest().unwrap().passed_over.len(), 2);
@@ -265,7 +270,11 @@ mod tests {
     fn a_failed_write_leaves_the_earlier_ones() {
         let folder = tempfile::tempdir().unwrap();
         let mut checkpoints = Checkpoints::new(folder.path(), Every::Epochs(1)).unwrap();
-        checkpoints.write(1.0, &|path| Ok(fs::write(path, "x").unwrap())).unwrap();
+        let good = |path: &Path| {
+            fs::write(path, "x").unwrap();
+            Ok(())
+        };
+        checkpoints.write(1.0, &good).unwrap();
         let full = |path: &Path| Err(Error::file(path, std::io::Error::from_raw_os_error(28)));
         assert!(checkpoints.write(2.0, &full).is_err());
         assert_eq!(numbered(folder.path()).unwrap().len(), 1);

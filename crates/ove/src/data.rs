@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use crate::error::{Error, Result};
 use crate::labels::Labels;
+use crate::read::Skipped;
 
 /// Many sparse rows, borrowed. Row `n` holds the entries `offsets[n]..offsets[n + 1]`.
 #[derive(Debug, Clone, Copy)]
@@ -109,6 +110,8 @@ pub struct Dataset {
     pub classes: Vec<String>,
     /// The name of each feature, where the file gives names; empty otherwise.
     pub feature_names: Vec<String>,
+    /// The rows of the file that were left out.
+    pub skipped: Skipped,
 }
 
 impl Dataset {
@@ -150,6 +153,14 @@ impl Dataset {
         if !self.row_weights.is_empty() {
             self.row_weights.resize(self.len(), 1.0);
         }
+    }
+
+    /// Forgets the row that is being built.
+    pub(crate) fn leave_out_row(&mut self) {
+        let start = *self.offsets.last().expect("offsets start with 0");
+        self.indices.truncate(start);
+        self.values.truncate(start);
+        self.row_weights.truncate(self.len());
     }
 
     /// Adds rows without a class, of which each ends where `ends` says among the entries given.

@@ -21,6 +21,7 @@ mod lines;
 mod number;
 mod pair;
 mod row;
+mod skip;
 mod source;
 mod texts;
 mod triples;
@@ -33,6 +34,7 @@ use std::path::Path;
 use crate::data::Dataset;
 use crate::error::{Error, Place, Result};
 use crate::names::names;
+pub use skip::{OnError, Skipped};
 use source::Source;
 pub use texts::Texts;
 
@@ -89,11 +91,13 @@ pub struct ReadOptions {
     pub first_label: bool,
     /// Whether a row without a label is an error.
     pub labels_required: bool,
+    /// What to do about a row that cannot be read.
+    pub on_error: OnError,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        ReadOptions { format: None, labels: None, first_label: false, labels_required: true }
+        ReadOptions { format: None, labels: None, first_label: false, labels_required: true, on_error: OnError::Stop }
     }
 }
 
@@ -108,6 +112,11 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Dataset> {
 /// Reads a data file of any kind.
 pub fn read_any(path: &Path, options: &ReadOptions) -> Result<Input> {
     read_source(Source::open(path)?, options, detect::format)
+}
+
+/// Reads what a file of this name would hold; there are no files beside it.
+pub fn read_bytes(name: &Path, content: Vec<u8>, options: &ReadOptions) -> Result<Input> {
+    read_source(Source::from_bytes(name, content)?, options, detect::format)
 }
 
 /// Reads a file of raw text: a plain one, with a text a line, is one too where no labels are required.
@@ -135,14 +144,22 @@ fn read_source(source: Source, options: &ReadOptions, detect: fn(&Source) -> Res
         });
     }
     let input = match format {
-        Format::Libsvm => Input::Rows(libsvm::read(source, options.labels_required)?),
-        Format::Xmc => Input::Rows(xmc::read(source, options.labels_required)?),
+        Format::Libsvm => Input::Rows(libsvm::read(source, options)?),
+        Format::Xmc => Input::Rows(xmc::read(source, options)?),
         Format::Idx => Input::Rows(idx::read(source, options.labels_required)?),
         Format::Arff => Input::Rows(arff::read(source, options)?),
-        Format::Triples => Input::Rows(triples::read(source, options.labels_required)?),
+        Format::Triples => Input::Rows(triples::read(source, options)?),
         Format::Tsv => Input::Texts(texts::read(source, options, tsv::text_first)?),
         Format::TsvLabelFirst => Input::Texts(texts::read(source, options, tsv::label_first)?),
         Format::Fasttext => Input::Texts(texts::read(source, options, fasttext::line)?),
+    };
+    let input = match input {
+        // A row that was left out may have been the only one of a class.
+        Input::Rows(mut data) if data.skipped.count() > 0 => {
+            data.drop_unused_classes();
+            Input::Rows(data)
+        }
+        input => input,
     };
     match input {
         Input::Rows(data) if data.is_empty() => Err(no_rows(&path)),

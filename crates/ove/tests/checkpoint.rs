@@ -156,7 +156,11 @@ fn a_write_cut_at_any_byte_leaves_the_checkpoint_before() {
     let folder = TempDir::new().unwrap();
     let bytes = small(folder.path());
     let mut checkpoints = Checkpoints::new(&folder.path().join("kept"), Every::Epochs(1)).unwrap();
-    checkpoints.write(1.0, &|path| Ok(fs::write(path, &bytes).unwrap())).unwrap();
+    let save = |path: &Path| {
+        fs::write(path, &bytes).unwrap();
+        Ok(())
+    };
+    checkpoints.write(1.0, &save).unwrap();
     let second = folder.path().join("kept/000002.checkpoint");
     for length in 0..bytes.len() {
         fs::write(&second, &bytes[..length]).unwrap();
@@ -194,8 +198,14 @@ fn other_data_and_other_options_are_refused_with_what_differs() {
         train_with(begin, &problem(data), options, &mut |_| ControlFlow::Continue(())).unwrap_err().to_string()
     };
     for (options, expected) in [
-        (Options { learning_rate: 0.2, ..stochastic() }, "learning-rate is 0.2, but the checkpoint was written with 0.1"),
-        (Options { sampler: SamplerKind::Rivals, ..stochastic() }, "sampler is rivals, but the checkpoint was written with uniform"),
+        (
+            Options { learning_rate: 0.2, ..stochastic() },
+            "learning-rate is 0.2, but the checkpoint was written with 0.1",
+        ),
+        (
+            Options { sampler: SamplerKind::Rivals, ..stochastic() },
+            "sampler is rivals, but the checkpoint was written with uniform",
+        ),
         (Options { cells: Some(500), ..stochastic() }, "cells is 500, but the checkpoint was written with not set"),
     ] {
         assert_eq!(refused(&data(), &options), expected);

@@ -59,7 +59,10 @@ impl Identity {
             ("weights to start from", self.start_sum == kept.start_sum),
         ] {
             if !same {
-                return differ(format!("other {what}"), "a checkpoint goes on with the data it was written with".into());
+                return differ(
+                    format!("other {what}"),
+                    "a checkpoint goes on with the data it was written with".into(),
+                );
             }
         }
         Ok(())

@@ -45,10 +45,10 @@ pub(super) fn read(source: Source, options: &ReadOptions) -> Result<Dataset> {
     let header = Header::read(&mut lines)?;
     let labels = labels::choose(&header, lines.source(), options)?;
     let mut reader = Reader::new(header, labels, options.labels_required);
-    while let Some(line) = lines.next_line()? {
-        let scan = Scan::new(line);
-        if !scan.at_end() {
-            reader.row(line, scan)?;
+    while lines.advance()? {
+        if let Err(error) = lines.line().and_then(|line| reader.row(line)) {
+            reader.data.leave_out_row();
+            reader.data.skipped.take(options.on_error, error)?;
         }
     }
     let mut data = reader.data;
@@ -71,7 +71,11 @@ impl Reader {
         Reader { attributes, labels, values, labels_required, row_labels: Vec::new(), data }
     }
 
-    fn row(&mut self, line: Line, scan: Scan) -> Result<()> {
+    fn row(&mut self, line: Line) -> Result<()> {
+        let scan = Scan::new(line);
+        if scan.at_end() {
+            return Ok(());
+        }
         self.row_labels.clear();
         if scan.peek() == Some(b'{') { self.sparse(line, scan) } else { self.dense(line, scan) }?;
         if self.row_labels.is_empty() && self.labels_required {

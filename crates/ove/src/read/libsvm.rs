@@ -13,30 +13,49 @@
 use super::classes::Names;
 use super::lines::{Line, Lines};
 use super::source::Source;
-use super::{pair, weight};
+use super::{ReadOptions, pair, weight};
 use crate::data::Dataset;
 use crate::error::Result;
 
-pub(super) fn read(source: Source, labels_required: bool) -> Result<Dataset> {
+/// The rows as far as they are read.
+#[derive(Default)]
+struct Reader {
+    labels_required: bool,
+    names: Names,
+    /// The classes of the row that is being read.
+    labels: Vec<u32>,
+    data: Dataset,
+}
+
+pub(super) fn read(source: Source, options: &ReadOptions) -> Result<Dataset> {
     let mut lines = Lines::new(source);
-    let mut data = Dataset::new(0, Vec::new());
-    let mut names = Names::default();
-    let mut labels = Vec::new();
-    while let Some(line) = lines.next_line()? {
+    let data = Dataset::new(0, Vec::new());
+    let mut reader = Reader { labels_required: options.labels_required, data, ..Reader::default() };
+    while lines.advance()? {
+        if let Err(error) = lines.line().and_then(|line| reader.row(&line)) {
+            reader.data.leave_out_row();
+            reader.data.skipped.take(options.on_error, error)?;
+        }
+    }
+    reader.names.finish(&mut reader.data);
+    Ok(reader.data)
+}
+
+impl Reader {
+    fn row(&mut self, line: &Line) -> Result<()> {
         let start = line.skip_space(0);
         if start == line.text.len() || line.text.as_bytes()[start] == b'#' {
-            continue;
+            return Ok(());
         }
-        labels.clear();
-        let at = read_labels(&line, start, &mut names, &mut labels)?;
-        if labels.is_empty() && labels_required {
+        self.labels.clear();
+        let at = read_labels(line, start, &mut self.names, &mut self.labels)?;
+        if self.labels.is_empty() && self.labels_required {
             return Err(line.no_label());
         }
-        entries(&line, at, &mut data)?;
-        data.end_row(&labels);
+        entries(line, at, &mut self.data)?;
+        self.data.end_row(&self.labels);
+        Ok(())
     }
-    names.finish(&mut data);
-    Ok(data)
 }
 
 /// Adds the labels, if there are any; where the rest of the line starts.

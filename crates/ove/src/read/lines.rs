@@ -44,16 +44,24 @@ impl Lines {
 
     /// The next line, or none at the end of the file.
     pub fn next_line(&mut self) -> Result<Option<Line<'_>>> {
+        if self.advance()? { self.line().map(Some) } else { Ok(None) }
+    }
+
+    /// Takes the next line; false at the end of the file.
+    pub fn advance(&mut self) -> Result<bool> {
         self.buffer.clear();
         let read = self.source.input().read_until(b'\n', &mut self.buffer);
-        if read.map_err(|e| self.source.failure(e))? == 0 {
-            return Ok(None);
-        }
-        self.number += 1;
+        let more = read.map_err(|e| self.source.failure(e))? > 0;
+        self.number += usize::from(more);
+        Ok(more)
+    }
+
+    /// The line that was taken last, if it is text.
+    pub fn line(&self) -> Result<Line<'_>> {
         let bytes = strip_bytes(&self.buffer, self.number == 1);
         let path = self.source.path();
         match std::str::from_utf8(bytes) {
-            Ok(text) => Ok(Some(Line { text, number: self.number, path })),
+            Ok(text) => Ok(Line { text, number: self.number, path }),
             Err(error) => {
                 let at = error.valid_up_to();
                 let found = format!("byte {:#04x}", bytes[at]);

@@ -35,6 +35,11 @@ impl Unsorted {
         self.entries.push(Entry { feature, value, line, at });
     }
 
+    /// Forgets the entries.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+    }
+
     /// Moves the entries to the row that `data` is building.
     pub fn move_to(&mut self, data: &mut Dataset) -> Result<(), Repeated> {
         self.entries.sort_unstable_by_key(|e| (e.feature, e.line, e.at));

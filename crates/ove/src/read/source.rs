@@ -46,6 +46,15 @@ impl Source {
         } else {
             Box::new(File::open(path).map_err(|e| Error::file(path, e))?)
         };
+        Source::new(path, raw, stdin)
+    }
+
+    /// What stands in memory, under a name. It has no files beside it, as standard input.
+    pub fn from_bytes(name: &Path, content: Vec<u8>) -> Result<Source> {
+        Source::new(name, Box::new(Cursor::new(content)), true)
+    }
+
+    fn new(path: &Path, raw: Box<dyn Read>, stdin: bool) -> Result<Source> {
         let raw = peek(raw, GZIP.len()).map_err(|e| Error::file(path, e))?;
         let gzip = head(&raw) == GZIP;
         let content: Box<dyn Read> =

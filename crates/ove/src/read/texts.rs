@@ -8,13 +8,14 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
+use std::string::FromUtf8Error;
 
 use rayon::prelude::*;
 
 use super::classes::Names;
 use super::lines::{Line, strip};
 use super::source::Source;
-use super::{ReadOptions, wrong_place};
+use super::{OnError, ReadOptions, Skipped, wrong_place};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::labels::Labels;
@@ -35,6 +36,8 @@ pub struct Texts {
     pub row_weights: Vec<f64>,
     /// The name of each class.
     pub classes: Vec<String>,
+    /// The lines that were left out.
+    pub skipped: Skipped,
 }
 
 impl Texts {
@@ -67,6 +70,7 @@ impl Texts {
 
     fn with_rows(self, mut data: Dataset) -> Dataset {
         (data.labels, data.row_weights, data.classes) = (self.labels, self.row_weights, self.classes);
+        data.skipped = self.skipped;
         data
     }
 }
@@ -77,25 +81,46 @@ pub(super) type ReadLine = for<'a> fn(&Line<'a>, &mut Piece<'a>) -> Result<()>;
 pub(super) fn read(mut source: Source, options: &ReadOptions, line: ReadLine) -> Result<Texts> {
     let mut content = Vec::new();
     source.input().read_to_end(&mut content).map_err(|e| source.failure(e))?;
-    let content = String::from_utf8(content).map_err(|e| not_utf8(source.path(), &e))?;
+    let mut skipped = Skipped::default();
+    let content = match String::from_utf8(content) {
+        Ok(content) => content,
+        Err(error) if options.on_error == OnError::Skip => without_bad_lines(source.path(), error, &mut skipped)?,
+        Err(error) => return Err(not_utf8(source.path(), &error)),
+    };
     let lines = pieces(source.path(), &content);
     let pieces: Vec<Result<Piece>> = lines.into_par_iter().map(|lines| Piece::read(lines, options, line)).collect();
     // The first error of the file, not that of the first thread to meet one.
     let mut texts = join(pieces.into_iter().collect::<Result<_>>()?);
     texts.content = content;
+    texts.skipped.join(skipped);
     Ok(texts)
 }
 
-fn not_utf8(path: &Path, error: &std::string::FromUtf8Error) -> Error {
+/// The content with blanks in place of the lines that are not UTF-8. Where texts are only predicted, they stay lines.
+fn without_bad_lines(path: &Path, error: FromUtf8Error, skipped: &mut Skipped) -> Result<String> {
+    let mut content = error.into_bytes();
+    for (line, number) in content.split_inclusive_mut(|&byte| byte == b'\n').zip(1..) {
+        if let Err(error) = str::from_utf8(line) {
+            let at = error.valid_up_to();
+            let column = at + 1 - if number == 1 { skipped_bytes(line, 0) } else { 0 };
+            let error = wrong_place(path, number, column, format!("byte {:#04x}", line[at]), "text is UTF-8");
+            skipped.take(OnError::Skip, error)?;
+            line.iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+        }
+    }
+    String::from_utf8(content).map_err(|error| not_utf8(path, &error))
+}
+
+fn not_utf8(path: &Path, error: &FromUtf8Error) -> Error {
     let (before, after) = error.as_bytes().split_at(error.utf8_error().valid_up_to());
     let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     let number = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
-    let column = before.len() + 1 - start - skipped(before, start);
+    let column = before.len() + 1 - start - skipped_bytes(before, start);
     wrong_place(path, number, column, format!("byte {:#04x}", after[0]), "text is UTF-8")
 }
 
 /// How many bytes of a line that starts at `start` are a byte order mark.
-fn skipped(content: &[u8], start: usize) -> usize {
+fn skipped_bytes(content: &[u8], start: usize) -> usize {
     if start == 0 && content.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 }
 }
 
@@ -136,6 +161,7 @@ pub(super) struct Piece<'a> {
     places: Vec<Range<usize>>,
     /// Where the line that is being read starts in the file.
     start: usize,
+    skipped: Skipped,
 }
 
 impl<'a> Piece<'a> {
@@ -150,19 +176,27 @@ impl<'a> Piece<'a> {
             row_weights: Vec::new(),
             places: Vec::new(),
             start: lines.start,
+            skipped: Skipped::default(),
         };
         for (text, number) in lines.text.split_inclusive('\n').zip(lines.number + 1..) {
             let (first, end) = (number == 1, piece.start + text.len());
             let text = strip(text, first);
-            piece.start += if first { skipped(lines.text.as_bytes(), 0) } else { 0 };
+            piece.start += if first { skipped_bytes(lines.text.as_bytes(), 0) } else { 0 };
             let line = Line::new(text, number, lines.path);
             // Lines of a file to predict stay in step with the lines that are printed, so none of them is skipped.
             if !(options.labels_required && text.trim_ascii().is_empty()) {
-                read_line(&line, &mut piece)?;
+                read_line(&line, &mut piece).or_else(|error| piece.leave_out_line(options.on_error, error))?;
             }
             piece.start = end;
         }
         Ok(piece)
+    }
+
+    /// Forgets the line that is being read.
+    fn leave_out_line(&mut self, on_error: OnError, error: Error) -> Result<()> {
+        self.row.clear();
+        self.row_weights.truncate(self.places.len());
+        self.skipped.take(on_error, error)
     }
 
     /// Adds a label to the line that is being read.
@@ -200,11 +234,14 @@ impl<'a> Piece<'a> {
 fn join(pieces: Vec<Piece>) -> Texts {
     let (mut texts, mut names) = (Texts::default(), Names::default());
     for piece in pieces {
-        let numbers: Vec<u32> = piece.names.iter().map(|name| names.number(name)).collect();
+        // Only names that a row has: a line that was left out may have brought others.
+        let mut numbers: Vec<Option<u32>> = vec![None; piece.names.len()];
         let mut row = Vec::new();
         for labels in piece.labels.iter() {
             row.clear();
-            row.extend(labels.iter().map(|&label| numbers[label as usize]));
+            row.extend(labels.iter().map(|&label| {
+                *numbers[label as usize].get_or_insert_with(|| names.number(piece.names[label as usize]))
+            }));
             texts.labels.push(&row);
         }
         if !piece.row_weights.is_empty() {
@@ -212,6 +249,7 @@ fn join(pieces: Vec<Piece>) -> Texts {
             texts.row_weights.extend(piece.row_weights);
         }
         texts.places.extend(piece.places);
+        texts.skipped.join(piece.skipped);
         if !texts.row_weights.is_empty() {
             texts.row_weights.resize(texts.places.len(), 1.0);
         }

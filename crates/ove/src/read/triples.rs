@@ -8,7 +8,8 @@
 //! ```
 //!
 //! All numbers count from 1; feature 0 is word 1. A document without words is an empty row. All files stand beside each
-//! other; `test.data` uses `train.map` if there is no `test.map`.
+//! other. What cannot be read leaves out the whole document, and a line that does not tell its document, the one that is being read.
+//! `test.data` uses `train.map` if there is no `test.map`.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -16,9 +17,9 @@ use std::path::PathBuf;
 use super::lines::{Line, Lines, quote};
 use super::row::Unsorted;
 use super::source::Source;
-use super::{classes, number, pair, wrong_file, wrong_place};
+use super::{OnError, ReadOptions, Skipped, classes, number, pair, wrong_file, wrong_place};
 use crate::data::Dataset;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// How many documents without words may follow each other if no label file tells the number of documents: enough for
 /// all real data, and a mistaken number does not fill the memory.
@@ -29,23 +30,36 @@ struct Documents {
     path: PathBuf,
     /// The label file's name and the class of each document.
     labels: Option<(String, Vec<u32>)>,
+    /// How many documents are complete.
+    ended: usize,
+    /// Whether the one that is being read will be left out.
+    spoilt: bool,
+    on_error: OnError,
     row: Unsorted,
     data: Dataset,
 }
 
-pub(super) fn read(source: Source, labels_required: bool) -> Result<Dataset> {
+pub(super) fn read(source: Source, options: &ReadOptions) -> Result<Dataset> {
     let name = source.name();
     let stem = name.strip_suffix(".data").unwrap_or(&name);
     let names = class_names(&source, stem)?;
-    let labels = labels(&source, stem, names.as_ref(), labels_required)?;
+    let labels = labels(&source, stem, names.as_ref(), options.labels_required)?;
     let vocabulary = vocabulary(&source)?;
     let mut data = Dataset::new(vocabulary.len(), Vec::new());
     data.feature_names = vocabulary;
-    let mut documents = Documents { path: source.path().to_owned(), labels, row: Unsorted::default(), data };
+    let mut documents = Documents {
+        path: source.path().to_owned(),
+        labels,
+        ended: 0,
+        spoilt: false,
+        on_error: options.on_error,
+        row: Unsorted::default(),
+        data,
+    };
     let mut lines = Lines::new(source);
-    while let Some(line) = lines.next_line()? {
-        if !line.text.trim_ascii().is_empty() {
-            documents.line(line)?;
+    while lines.advance()? {
+        if let Err(error) = lines.line().and_then(|line| documents.line(line)) {
+            documents.spoil(error)?;
         }
     }
     let mut data = documents.finish()?;
@@ -58,6 +72,9 @@ pub(super) fn read(source: Source, labels_required: bool) -> Result<Dataset> {
 
 impl Documents {
     fn line(&mut self, line: Line) -> Result<()> {
+        if line.text.trim_ascii().is_empty() {
+            return Ok(());
+        }
         let form = "a line is 'document word count'";
         let [document, word, (at, count)] =
             line.exactly().ok_or_else(|| line.wrong(0, format!("'{}'", quote(line.text)), form))?;
@@ -75,7 +92,7 @@ impl Documents {
     /// Ends the documents before `document`.
     fn advance(&mut self, line: &Line, at: usize, document: u64) -> Result<()> {
         let found = || format!("document {document}");
-        let current = self.data.len() as u64 + 1;
+        let current = self.ended as u64 + 1;
         if document < current {
             return Err(line.wrong(at, format!("document {document} after {current}"), "documents rise"));
         }
@@ -96,12 +113,31 @@ impl Documents {
     }
 
     fn end_document(&mut self) -> Result<()> {
-        self.row.move_to(&mut self.data).map_err(|r| {
+        let moved = self.row.move_to(&mut self.data).map_err(|r| {
             let found = format!("word {} again", u64::from(r.feature) + 1);
             wrong_place(&self.path, r.line, r.at + 1, found, "a document has each word once")
-        })?;
-        let label = self.labels.as_ref().map(|(_, labels)| labels[self.data.len()]);
-        self.data.end_row(label.as_slice());
+        });
+        if let Err(error) = moved {
+            self.spoil(error)?;
+        }
+        if std::mem::take(&mut self.spoilt) {
+            self.row.clear();
+            self.data.leave_out_row();
+        } else {
+            let label = self.labels.as_ref().map(|(_, labels)| labels[self.ended]);
+            self.data.end_row(label.as_slice());
+        }
+        self.ended += 1;
+        Ok(())
+    }
+
+    /// Has the document that is being read left out, of which only the first error is told.
+    fn spoil(&mut self, error: Error) -> Result<()> {
+        let mut told = Skipped::default();
+        told.take(self.on_error, error)?;
+        if !std::mem::replace(&mut self.spoilt, true) {
+            self.data.skipped.join(told);
+        }
         Ok(())
     }
 
@@ -109,9 +145,9 @@ impl Documents {
     fn finish(mut self) -> Result<Dataset> {
         let count = match &self.labels {
             Some((_, labels)) => labels.len(),
-            None => self.data.len() + 1,
+            None => self.ended + 1,
         };
-        while self.data.len() < count {
+        while self.ended < count {
             self.end_document()?;
         }
         Ok(self.data)

@@ -14,7 +14,7 @@ use super::classes;
 use super::lines::{Line, Lines, quote};
 use super::row::Unsorted;
 use super::source::Source;
-use super::{number, pair, weight, wrong_place};
+use super::{ReadOptions, number, pair, weight, wrong_place};
 use crate::data::Dataset;
 use crate::error::Result;
 
@@ -24,35 +24,64 @@ struct Header {
     labels: u64,
 }
 
-pub(super) fn read(source: Source, labels_required: bool) -> Result<Dataset> {
+/// The rows as far as they are read.
+struct Reader {
+    labels_required: bool,
+    header: Header,
+    /// The row that is being read, and its labels.
+    row: Unsorted,
+    labels: Vec<u32>,
+    data: Dataset,
+}
+
+pub(super) fn read(source: Source, options: &ReadOptions) -> Result<Dataset> {
     let mut lines = Lines::new(source);
     let Some(line) = lines.next_line()? else { return Ok(Dataset::new(0, Vec::new())) };
     let header = header(line)?;
-    let mut data = Dataset::new(header.features as usize, Vec::new());
-    let mut row = Unsorted::default();
-    let mut labels = Vec::new();
-    while let Some(line) = lines.next_line()? {
-        let start = line.skip_space(0);
-        if data.len() as u64 == header.rows {
-            if start == line.text.len() {
-                continue;
-            }
-            return Err(line.wrong(0, format!("row {}", header.rows + 1), promise(&header)));
+    let data = Dataset::new(header.features as usize, Vec::new());
+    let labels_required = options.labels_required;
+    let mut reader = Reader { labels_required, header, row: Unsorted::default(), labels: Vec::new(), data };
+    let mut rows = 0;
+    while lines.advance()? {
+        if rows == reader.header.rows {
+            reader.after_the_last(&lines.line()?)?;
+            continue;
         }
-        labels.clear();
-        let at = read_labels(&line, start, &header, &mut labels)?;
-        if labels.is_empty() && labels_required {
-            return Err(line.no_label());
+        rows += 1;
+        if let Err(error) = lines.line().and_then(|line| reader.row(&line)) {
+            reader.row.clear();
+            reader.data.leave_out_row();
+            reader.data.skipped.take(options.on_error, error)?;
         }
-        entries(&line, at, &header, &mut row, &mut data)?;
-        data.end_row(&labels);
     }
-    if (data.len() as u64) < header.rows {
-        let found = format!("the end after {} rows", data.len());
+    let Reader { header, mut data, .. } = reader;
+    if rows < header.rows {
+        let found = format!("the end after {rows} rows");
         return Err(wrong_place(lines.source().path(), lines.number(), 0, found, promise(&header)));
     }
     classes::from_numbers(&mut data, |label| label.to_string());
     Ok(data)
+}
+
+impl Reader {
+    fn row(&mut self, line: &Line) -> Result<()> {
+        self.labels.clear();
+        let at = read_labels(line, line.skip_space(0), &self.header, &mut self.labels)?;
+        if self.labels.is_empty() && self.labels_required {
+            return Err(line.no_label());
+        }
+        entries(line, at, &self.header, &mut self.row, &mut self.data)?;
+        self.data.end_row(&self.labels);
+        Ok(())
+    }
+
+    /// Only blank lines may follow the rows that the header promises.
+    fn after_the_last(&self, line: &Line) -> Result<()> {
+        if line.skip_space(0) == line.text.len() {
+            return Ok(());
+        }
+        Err(line.wrong(0, format!("row {}", self.header.rows + 1), promise(&self.header)))
+    }
 }
 
 fn promise(header: &Header) -> String {

@@ -42,8 +42,7 @@ pub(super) fn save(
         Products { s_y, s_gradient, s_younger: s_younger.clone() }
     };
     let pairs = state.memory.iter().map(products).collect();
-    let facts =
-        Facts { number: state.number, value: state.value, first: state.first, pairs, trace: trace.to_vec() };
+    let facts = Facts { number: state.number, value: state.value, first: state.first, pairs, trace: trace.to_vec() };
     let mut tables = vec![
         Table::numbers("x", &state.x),
         Table::numbers("gradient", &state.gradient),
