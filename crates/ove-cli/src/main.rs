@@ -21,6 +21,7 @@ mod evaluate;
 mod experiment;
 mod files;
 mod generate;
+mod held_out;
 mod input;
 mod inspect;
 mod interrupt;

@@ -59,10 +59,11 @@ pub struct StochasticFlags {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Stochastic solver and forest")]
 pub struct PassFlags {
-    /// How often each row is visited; by a forest 3 to 8 times, the fewer rows the more [default: 5]
+    /// How often each row is visited; without it and --learning-rate, both are chosen on held-out rows, and training stops when these no
+    /// longer gain; by a forest 3 to 8 times, the fewer rows the more [default: 5]
     #[arg(long, value_name = "E")]
     pub epochs: Option<usize>,
-    /// The step for one row and one visited class; of a forest 0.5 [default: 0.1]
+    /// The step for one row and one visited class; chosen on held-out rows without it and --epochs; of a forest 0.5 [default: 0.1]
     #[arg(long, value_name = "R")]
     pub learning_rate: Option<f64>,
     /// Seed of everything random; same seed, same bits
@@ -221,6 +222,13 @@ impl TrainFlags {
             SolverKind::Batch => linear(Solver::Batch),
             SolverKind::Forest => Settings::Forest(self.forest(class_weight)),
         }
+    }
+
+    /// Whether the data is to choose how often and how far the stochastic solver steps.
+    pub fn choose_passes(&self, settings: &Settings) -> bool {
+        let passes = &self.linear.passes;
+        let is_stochastic = settings.linear().is_some_and(|options| options.solver == Solver::Stochastic);
+        is_stochastic && passes.epochs.is_none() && passes.learning_rate.is_none()
     }
 
     fn forest(&self, class_weight: ClassWeight) -> ForestOptions {

@@ -7,8 +7,9 @@ use anyhow::{Context, Result, bail};
 use ove::model::Card;
 use ove::options::{ClassWeight, ForestOptions, Options, Solver};
 use ove::read::class_weights;
-use ove::solve::{Begin, forest};
+use ove::solve::{Begin, forest, learning_rate};
 use ove::step::StepKind;
+use ove::text::Text;
 use ove::{Dataset, Fit, Model, Problem, Settings, Weights};
 use serde_json::json;
 
@@ -16,7 +17,7 @@ use crate::checkpoint::{CheckpointFlags, Keeper};
 use crate::input::DataFlags;
 use crate::memory::{self, Bytes};
 use crate::settings::{TextFlags, TrainFlags};
-use crate::{evaluate, interrupt, progress};
+use crate::{evaluate, held_out, interrupt, progress};
 
 /// Train a model
 ///
@@ -30,7 +31,7 @@ pub struct Args {
     /// Where the model goes
     #[arg(short, long, value_name = "MODEL")]
     output: PathBuf,
-    /// Rows to evaluate the model on afterwards
+    /// Rows to evaluate the model on afterwards; what held-out rows decide is decided by these, if they are given
     #[arg(long, value_name = "DATA")]
     valid: Option<PathBuf>,
     #[command(flatten)]
@@ -41,6 +42,11 @@ pub struct Args {
     /// The most memory that the weights may take; the stochastic solver lets weights share it where there are too many
     #[arg(long, value_name = "BYTES", default_value = "8GB")]
     memory: Bytes,
+    /// Linear models: fit a temperature on the rows of --valid, or on a twentieth of the training rows, which are held out for it
+    ///
+    /// A model whose epochs and learning rate are not given has them chosen on such rows, and its temperature with them. A forest always has one.
+    #[arg(long)]
+    calibrate: bool,
     /// Drop weights below T, keep the others in 16 bits, and say what that costs on the rows of --valid
     #[arg(long, value_name = "T")]
     prune: Option<f32>,
@@ -78,10 +84,21 @@ pub fn run(args: Args) -> Result<()> {
     }
 
     let start = Instant::now();
+    let chooses = args.flags.choose_passes(&settings);
+    let held_out = match &settings {
+        Settings::Linear(options) if chooses || args.calibrate => {
+            hold_out(&args, text.as_ref(), &mut data, options.seed)?
+        }
+        _ => None,
+    };
     let trained = interrupt::held(|| {
         let (mut model, updates) = match settings {
-            Settings::Linear(options) => {
-                let fit = fit_kept(&data, &options, &mut keeper)?;
+            Settings::Linear(mut options) => {
+                if chooses {
+                    choose_passes(&mut options, &data, held_out.as_ref())?;
+                }
+                let stop_on = held_out.as_ref().filter(|_| chooses);
+                let fit = fit_kept(&data, &options, stop_on, &mut keeper)?;
                 let updates = fit.updates;
                 (into_model(fit, &data, options), updates)
             }
@@ -91,6 +108,9 @@ pub fn run(args: Args) -> Result<()> {
             return Ok(None);
         }
         model.card.text = text;
+        if let Some(rows) = &held_out {
+            calibrate(&mut model, rows, threads)?;
+        }
         if let Some(threshold) = args.prune {
             prune(&mut model, threshold, &args)?;
         }
@@ -118,6 +138,7 @@ pub fn run(args: Args) -> Result<()> {
         "features": model.features(),
         "bound": bound,
         "finished": finished,
+        "temperature": model.card.temperature,
         "skipped_rows": data.skipped.count(),
         "train_seconds": train_seconds,
         "updates_per_second": updates as f64 / train_seconds,
@@ -175,17 +196,54 @@ pub fn problem(data: &Dataset) -> Problem<'_> {
     Problem { rows: data.rows(), labels: &data.labels, row_weights: &data.row_weights, classes: data.classes.len() }
 }
 
-/// Trains with a progress line.
-pub fn fit(data: &Dataset, options: &Options) -> Result<Fit> {
-    fit_kept(data, options, &mut Keeper::default())
+/// The rows that training will not see: of those for validation, or else of its own.
+fn hold_out(args: &Args, text: Option<&Text>, data: &mut Dataset, seed: u64) -> Result<Option<held_out::Rows>> {
+    let rows = match &args.valid {
+        Some(path) => {
+            let valid = args.input.read_with(text, path, true, args.flags.linear.threads.threads)?;
+            held_out::Rows::given(valid, &data.classes, seed)
+        }
+        None => held_out::Rows::split(data, seed),
+    };
+    if rows.is_none() && args.calibrate {
+        eprintln!("too few rows to fit a temperature on");
+    }
+    Ok(rows)
 }
 
-/// The same with checkpoints.
-fn fit_kept(data: &Dataset, options: &Options, keeper: &mut Keeper) -> Result<Fit> {
+/// Epochs by the number of rows, and the learning rate that held-out rows prefer.
+fn choose_passes(options: &mut Options, data: &Dataset, held_out: Option<&held_out::Rows>) -> Result<()> {
+    options.epochs = learning_rate::epochs_for(data.len());
+    if let Some(rows) = held_out {
+        options.learning_rate = rows.learning_rate(data, options)?;
+        let (rate, epochs) = (options.learning_rate, options.epochs);
+        eprintln!("learning rate {rate:.2e}, at most {epochs} epochs: chosen on {} held-out rows", rows.len());
+    }
+    Ok(())
+}
+
+/// Makes the probabilities of a model as sure as held-out rows say.
+fn calibrate(model: &mut Model, rows: &held_out::Rows, threads: usize) -> Result<()> {
+    if let Some(linear) = model.linear() {
+        let temperature = rows.temperature(linear, threads)?;
+        model.calibrate(temperature);
+        eprintln!("temperature {temperature:.3}, fitted on {} held-out rows", rows.len());
+    }
+    Ok(())
+}
+
+/// Trains with a progress line.
+pub fn fit(data: &Dataset, options: &Options) -> Result<Fit> {
+    fit_kept(data, options, None, &mut Keeper::default())
+}
+
+/// The same with checkpoints, stopping when held-out rows no longer gain.
+fn fit_kept(data: &Dataset, options: &Options, stop_on: Option<&held_out::Rows>, keeper: &mut Keeper) -> Result<Fit> {
     let problem = problem(data);
     let mut line = progress::Line::new(data.len());
     let saved = keeper.take_saved();
-    let begin = Begin { start: None, saved: saved.as_ref() };
+    let held_out = stop_on.map(held_out::Rows::view);
+    let begin = Begin { start: None, saved: saved.as_ref(), held_out };
     let fit = ove::solve::train_with(begin, &problem, options, &mut |progress| {
         if progress.done < 1.0 {
             keeper.hear(progress.epochs, progress.save);
@@ -229,6 +287,7 @@ fn card(data: &Dataset, options: Settings) -> Card {
         classes: data.classes.clone(),
         feature_names: data.feature_names.clone(),
         text: None,
+        temperature: None,
         finished: true,
         trace: Vec::new(),
     }

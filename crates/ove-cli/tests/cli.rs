@@ -451,7 +451,7 @@ mod train {
         let run = dir.run("train fruit.svm -o m --json");
         assert_eq!(run.stderr, "6 rows, 5 features, 3 classes\n");
         let found = run.json();
-        let own = ["finished", "model", "train_seconds", "updates_per_second"];
+        let own = ["finished", "model", "skipped_rows", "temperature", "train_seconds", "updates_per_second"];
         let always = ["bound", "classes", "features", "peak_memory_bytes", "rows"];
         let mut expected: Vec<&str> = own.into_iter().chain(always).collect();
         expected.sort();

@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::data::Rows;
 use crate::error::{Error, Result};
 use crate::labels::Labels;
-use crate::model::{Model, Weights};
+use crate::model::Model;
 use crate::solve::in_pool;
 use row::{Outcome, Task};
 
@@ -60,7 +60,7 @@ pub struct Evaluation {
     pub psp_at_5: f64,
     /// Expected calibration error of the best class's probability, in 15 bins of equal width.
     pub ece: f64,
-    /// The same before calibration, of a forest.
+    /// The same before calibration, of a forest or of a linear model with a temperature.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ece_uncalibrated: Option<f64>,
     /// How many rows were evaluated.
@@ -136,10 +136,7 @@ fn summarise(model: &Model, outcomes: &[Outcome]) -> Evaluation {
         psp_at_3: psp(1),
         psp_at_5: psp(2),
         ece: calibration_error(outcomes, |o| o.confidence),
-        ece_uncalibrated: match model.weights {
-            Weights::Linear(_) => None,
-            Weights::Forest(_) => Some(calibration_error(outcomes, |o| o.raw_confidence)),
-        },
+        ece_uncalibrated: model.is_calibrated().then(|| calibration_error(outcomes, |o| o.raw_confidence)),
         rows: outcomes.len(),
         labels,
         unknown_rows: outcomes.iter().filter(|o| o.labels == 0).count(),

@@ -96,6 +96,19 @@ impl Model {
         }
     }
 
+    /// Whether held-out rows made its probabilities what they are.
+    pub fn is_calibrated(&self) -> bool {
+        self.linear().is_none() || self.card.temperature.is_some()
+    }
+
+    /// Divides the scores of a linear model by a temperature, and remembers it; a forest has its own.
+    pub fn calibrate(&mut self, temperature: f64) {
+        if let Weights::Linear(linear) = &mut self.weights {
+            linear.scale((1.0 / temperature) as f32);
+            self.card.temperature = Some(temperature * self.card.temperature.unwrap_or(1.0));
+        }
+    }
+
     /// How many weights are stored.
     pub fn weight_count(&self) -> usize {
         match &self.weights {
@@ -173,6 +186,9 @@ pub struct Card {
     /// How texts become rows, if it was trained on raw text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<Text>,
+    /// T of a linear model whose scores were divided by it: what held-out rows made of its probabilities.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
     /// How many rows it was trained on.
     pub rows: u64,
     /// Whether training ran to its end; a run that was stopped early leaves a model too.

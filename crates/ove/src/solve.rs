@@ -15,6 +15,7 @@ pub mod batch;
 pub mod forest;
 mod label_weights;
 pub mod lbfgs;
+pub mod learning_rate;
 pub mod stochastic;
 
 use std::ops::ControlFlow;
@@ -25,6 +26,7 @@ use serde::Serialize;
 use crate::checkpoint::{self, Identity, Save, Saved, Table};
 use crate::data::Rows;
 use crate::error::{Error, Result};
+use crate::held_out::HeldOut;
 use crate::labels::Labels;
 use crate::linear::Linear;
 use crate::model::TracePoint;
@@ -171,7 +173,7 @@ pub struct Fit {
     pub linear: Linear,
     /// The curve of the bound.
     pub trace: Vec<TracePoint>,
-    /// Whether training ran to its end: all epochs, or the tolerance reached within the allowed iterations.
+    /// Whether training ran to its end: all epochs, or held-out rows that no longer gain, or the tolerance reached within the allowed iterations.
     pub finished: bool,
     /// Rows visited (batch solver: evaluations times rows).
     pub updates: u64,
@@ -185,6 +187,8 @@ pub struct Begin<'a> {
     /// The state of a run that began with the same weights, on the same data, with the same options. It ends in the bits in which that
     /// run would have ended.
     pub saved: Option<&'a Saved>,
+    /// Rows on which the stochastic solver stops: when several epochs in a row have not made their labels more probable.
+    pub held_out: Option<HeldOut<'a>>,
 }
 
 impl Begin<'_> {
@@ -213,7 +217,7 @@ pub fn train(problem: &Problem<'_>, options: &Options, watch: &mut Watch<'_>) ->
 
 /// Goes on from the weights of an earlier fit.
 pub fn train_from(start: &Linear, problem: &Problem<'_>, options: &Options, watch: &mut Watch<'_>) -> Result<Fit> {
-    train_with(Begin { start: Some(start), saved: None }, problem, options, watch)
+    train_with(Begin { start: Some(start), ..Begin::default() }, problem, options, watch)
 }
 
 /// Trains from wherever a run begins.

@@ -48,7 +48,7 @@ fn kinds() -> Vec<Options> {
 fn keeping(options: &Options, start: Option<&Linear>, calls: &[usize], folder: &Path) -> (Fit, Vec<PathBuf>) {
     let data = data();
     let (mut call, mut paths) = (0, Vec::new());
-    let begin = Begin { start, saved: None };
+    let begin = Begin { start, ..Begin::default() };
     let fit = train_with(begin, &problem(&data), options, &mut |progress| {
         call += 1;
         if calls.contains(&call) {
@@ -63,7 +63,7 @@ fn keeping(options: &Options, start: Option<&Linear>, calls: &[usize], folder: &
 
 fn resume(options: &Options, start: Option<&Linear>, path: &Path) -> ove::Result<Fit> {
     let (data, saved) = (data(), Saved::open(path)?);
-    let begin = Begin { start, saved: Some(&saved) };
+    let begin = Begin { start, saved: Some(&saved), ..Begin::default() };
     train_with(begin, &problem(&data), options, &mut |_| ControlFlow::Continue(()))
 }
 
@@ -194,7 +194,7 @@ fn other_data_and_other_options_are_refused_with_what_differs() {
     let (_, paths) = keeping(&stochastic(), None, &[5], folder.path());
     let refused = |data: &Dataset, options: &Options| {
         let saved = Saved::open(&paths[0]).unwrap();
-        let begin = Begin { start: None, saved: Some(&saved) };
+        let begin = Begin { saved: Some(&saved), ..Begin::default() };
         train_with(begin, &problem(data), options, &mut |_| ControlFlow::Continue(())).unwrap_err().to_string()
     };
     for (options, expected) in [

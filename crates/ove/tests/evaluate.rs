@@ -18,6 +18,7 @@ fn scoring<const K: usize>(rows: &[[f64; K]], counts: [u64; K]) -> (Model, Datas
         counts: counts.to_vec(),
         feature_names: Vec::new(),
         text: None,
+        temperature: None,
         rows: counts.iter().sum(),
         finished: true,
         trace: Vec::new(),

@@ -19,6 +19,7 @@ fn model(features: usize, table: Vec<f32>) -> Model {
         counts: (1..=classes as u64).collect(),
         feature_names: (0..features).map(|d| format!("\"word\" {d}")).collect(),
         text: None,
+        temperature: None,
         rows: 10,
         finished: true,
         trace: vec![TracePoint { updates: 10, bound: -0.1 }],

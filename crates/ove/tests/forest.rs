@@ -40,6 +40,7 @@ fn model(forest: Forest, data: &Dataset) -> Model {
         counts: problem(data).counts(),
         feature_names: Vec::new(),
         text: None,
+        temperature: None,
         rows: data.len() as u64,
         finished: true,
         trace: Vec::new(),

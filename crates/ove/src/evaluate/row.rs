@@ -121,6 +121,10 @@ impl<'a> Task<'a> {
         linear.scores(row, &mut self.scores);
         let top = top(&self.scores);
         let best = f64::from(self.scores[top[0] as usize]);
+        let raw_confidence = self.model.card.temperature.map_or(0.0, |temperature| {
+            let terms = self.scores.iter().map(|&score| (temperature * (f64::from(score) - best)).exp());
+            1.0 / terms.sum::<f64>()
+        });
         self.take_labels(labels);
         self.rest.fill(&self.scores);
         let total = log_sum_exp(self.label_scores.iter().copied().chain([self.rest.log_sum]));
@@ -130,6 +134,7 @@ impl<'a> Task<'a> {
         let bound = self.measures.bound.as_ref().map(|bound| bound.of_labels(label_scores, scores, rest));
         Outcome {
             confidence: (best - total).exp(),
+            raw_confidence,
             log_probability: self.label_scores.iter().map(|label| label - total).sum(),
             exact,
             effective_rivals,

@@ -33,7 +33,7 @@ use rayon::prelude::*;
 use super::all_classes::most_frequent;
 use super::label_weights::LabelWeights;
 use super::{Begin, Fit, Problem, Progress, Watch};
-use crate::checkpoint::Table;
+use crate::checkpoint::{F32, Table};
 use crate::data::Row;
 use crate::error::{Error, Result};
 use crate::linear::Linear;
@@ -199,8 +199,12 @@ impl<'a, C: Cell> Run<'a, C> {
                     return Err(Error::Diverged { epoch: epoch + 1, learning_rate: options.learning_rate });
                 }
                 course.add(batch.len(), bound);
+                let mut is_enough = false;
                 if course.passed == (epoch + 1) * batches {
                     course.end_epoch(batches, nothing, options)?;
+                    let verdict =
+                        self.begin.held_out.map(|rows| rows.verdict(&|row, scores| self.all_scores(row, scores)));
+                    is_enough = verdict.is_some_and(|verdict| course.no_longer_gains(verdict.nlpd));
                 }
                 course.paces = [self.weights.pace, self.bias.pace];
                 let progress = Progress {
@@ -214,7 +218,10 @@ impl<'a, C: Cell> Run<'a, C> {
                     save: &|path| self.save(path, &course),
                 };
                 if watch(&progress).is_break() {
-                    finished = progress.done == 1.0;
+                    finished = progress.done == 1.0 || is_enough;
+                    break 'epochs;
+                }
+                if is_enough {
                     break 'epochs;
                 }
             }
@@ -234,13 +241,13 @@ impl<'a, C: Cell> Run<'a, C> {
         if course.passed > batches {
             return Err(saved.unusable(format!("{} batches are passed of {batches}", course.passed)));
         }
-        saved.read_cells("cells", &mut self.table)?;
+        saved.read_into("cells", &mut self.table)?;
         [self.weights, self.bias] = course.paces.map(Part::at);
         Ok(course)
     }
 
     fn save(&self, path: &Path, course: &Course) -> Result<()> {
-        self.begin.save(path, (self.problem, self.options), course, &[Table::cells("cells", &self.table)])
+        self.begin.save(path, (self.problem, self.options), course, &[Table::new("cells", F32, &self.table)])
     }
 
     /// Both phases of a batch, whose classes are chosen; the unbiased estimate of the full bound that its rows give. On the way, the
@@ -314,6 +321,20 @@ impl<'a, C: Cell> Run<'a, C> {
             let weights = &self.table[start..start + self.problem.classes];
             for (score, &class) in scores.iter_mut().zip(classes) {
                 *score += f64::from(value * weights[class as usize].weight(self.weights.rule));
+            }
+        }
+    }
+
+    /// The scores of all classes for any row, as [`Linear::scores`] would give them.
+    fn all_scores(&self, row: Row<'_>, scores: &mut [f32]) {
+        let (weights, bias) = self.table.split_at(self.places.cells());
+        for (score, cell) in scores.iter_mut().zip(bias) {
+            *score = cell.weight(self.bias.rule);
+        }
+        let known = row.indices.partition_point(|&feature| (feature as usize) < self.places.features());
+        for (&feature, &value) in row.indices[..known].iter().zip(row.values) {
+            for (score, cell) in scores.iter_mut().zip(&weights[self.places.of_feature(feature)]) {
+                *score += value * cell.weight(self.weights.rule);
             }
         }
     }

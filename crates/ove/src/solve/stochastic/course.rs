@@ -17,6 +17,9 @@ const TRACE_POINTS: usize = 200;
 /// hundred times as large is found out.
 const ASTRAY: f64 = 10.0;
 
+/// Epochs in a row that may pass without a gain on held-out rows.
+const PATIENCE: usize = 3;
+
 /// How far a run has come.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Course {
@@ -29,13 +32,15 @@ pub(super) struct Course {
     trace: Trace,
     /// The sum of the bounds of this epoch's batches.
     epoch_sum: f64,
+    /// The least nlpd of held-out rows so far, and for how many epochs it has been so.
+    best: Option<(f64, usize)>,
 }
 
 impl Course {
     /// At the start of a run of this many batches.
     pub fn new(batches: usize) -> Self {
         let trace = Trace { points: Vec::new(), every: batches.div_ceil(TRACE_POINTS), sum: 0.0, count: 0 };
-        Course { passed: 0, updates: 0, paces: Default::default(), trace, epoch_sum: 0.0 }
+        Course { passed: 0, updates: 0, paces: Default::default(), trace, epoch_sum: 0.0, best: None }
     }
 
     /// One more batch of so many rows, with this estimate of the bound.
@@ -54,6 +59,13 @@ impl Course {
             return Err(Error::Diverged { epoch, learning_rate: options.learning_rate });
         }
         Ok(())
+    }
+
+    /// Whether this nlpd, that of held-out rows after an epoch, shows no gain over that of several epochs before.
+    pub fn no_longer_gains(&mut self, nlpd: f64) -> bool {
+        let (least, since) = self.best.unwrap_or((f64::INFINITY, 0));
+        self.best = Some(if nlpd < least { (nlpd, 0) } else { (least, since + 1) });
+        self.best.is_some_and(|(_, since)| since >= PATIENCE)
     }
 
     pub fn into_trace(self) -> Vec<TracePoint> {
