@@ -44,7 +44,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 pub(crate) use identity::Identity;
 pub use state::Saved;
-pub(crate) use state::{Table, write};
+pub(crate) use state::{F32, F64, Table, U16, U32, write};
 
 /// How many are kept: if the newest is damaged, there is the one before.
 const KEPT: usize = 2;

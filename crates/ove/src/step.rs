@@ -11,6 +11,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -95,7 +96,7 @@ impl Pace {
 }
 
 /// A weight together with what its step rule remembers.
-pub trait Cell: Copy + Default + Send + Sync {
+pub trait Cell: Pod + Default + Send + Sync {
     /// What all weights of a table need of its pace.
     type Rule: Copy + Send + Sync;
 
@@ -116,19 +117,11 @@ pub trait Cell: Copy + Default + Send + Sync {
 
     /// This cell once the pace is rebased.
     fn rebase(self, rule: Self::Rule) -> Self;
-
-    /// How many numbers a checkpoint keeps of a cell.
-    const NUMBERS: usize;
-
-    /// Adds these numbers.
-    fn store(self, numbers: &mut Vec<f32>);
-
-    /// The cell of these numbers.
-    fn restore(numbers: &[f32]) -> Self;
 }
 
 /// A weight under SGD, divided by e^{−R}.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+#[repr(transparent)]
 pub struct SgdCell(f32);
 
 /// w = scale · cell.
@@ -167,21 +160,12 @@ impl Cell for SgdCell {
     fn rebase(self, rule: SgdRule) -> Self {
         SgdCell(self.weight(rule))
     }
-
-    const NUMBERS: usize = 1;
-
-    fn store(self, numbers: &mut Vec<f32>) {
-        numbers.push(self.0);
-    }
-
-    fn restore(numbers: &[f32]) -> Self {
-        SgdCell(numbers[0])
-    }
 }
 
 /// A weight under AdaGrad, with its sum of squares and R when it was last touched: side by side, so that one cache miss
 /// brings all three.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+#[repr(C)]
 pub struct AdagradCell {
     weight: f32,
     squares: f32,
@@ -242,16 +226,6 @@ impl Cell for AdagradCell {
 
     fn rebase(self, _: AdagradRule) -> Self {
         self
-    }
-
-    const NUMBERS: usize = 3;
-
-    fn store(self, numbers: &mut Vec<f32>) {
-        numbers.extend([self.weight, self.squares, self.shrinkage]);
-    }
-
-    fn restore(numbers: &[f32]) -> Self {
-        AdagradCell { weight: numbers[0], squares: numbers[1], shrinkage: numbers[2] }
     }
 }
 

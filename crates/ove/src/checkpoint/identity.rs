@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::digest::Digest;
 use crate::error::{Error, Result};
-use crate::model::Linear;
+use crate::linear::Linear;
 use crate::solve::Problem;
 
 /// The settings, and the sums of everything that training reads.
@@ -33,7 +33,7 @@ impl Identity {
             entries_sum: entries_sum(problem),
             labels_sum: labels_sum(problem),
             row_weights_sum: Digest::of(bytemuck::cast_slice(problem.row_weights)),
-            start_sum: start.map(|linear| Digest::of(bytemuck::cast_slice(linear.table()))),
+            start_sum: start.map(|linear| Digest::of(bytemuck::cast_slice(&linear.table()[..]))),
         }
     }
 

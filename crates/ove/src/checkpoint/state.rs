@@ -19,70 +19,38 @@ use super::digest::Digest;
 use super::identity::Identity;
 use crate::error::{Error, Result};
 use crate::file::write_beside;
-use crate::step::Cell;
 
 const VERSION: &str = "1";
 
 /// The tensor with the sum over all that comes before it.
 const CHECKSUM: &str = "checksum";
 
-/// How much is read or converted at a time.
+/// How much is read at a time.
 const PIECE: usize = 1 << 20;
 
 /// The longest header: names and numbers of a few tensors, and the curve of the bound.
 const LONGEST_HEADER: u64 = 100 << 20;
 
-type Fill<'a> = dyn Fn(&mut dyn Write) -> io::Result<()> + 'a;
+/// The type of the numbers of a table: its name in safetensors, and how many bytes each takes.
+type Kind = (&'static str, usize);
 
-/// A table of a state, written when its turn comes.
+pub(crate) const F32: Kind = ("F32", 4);
+pub(crate) const F64: Kind = ("F64", 8);
+pub(crate) const U32: Kind = ("U32", 4);
+pub(crate) const U16: Kind = ("U16", 2);
+
+/// A table of a state.
 pub(crate) struct Table<'a> {
     name: String,
-    dtype: &'static str,
-    count: usize,
-    bytes: usize,
-    fill: Box<Fill<'a>>,
+    kind: Kind,
+    bytes: &'a [u8],
 }
 
 impl<'a> Table<'a> {
-    /// Numbers as they are.
-    pub fn numbers<T: Number>(name: impl Into<String>, numbers: &'a [T]) -> Self {
-        let bytes: &[u8] = bytemuck::cast_slice(numbers);
-        let fill = Box::new(move |out: &mut dyn Write| out.write_all(bytes));
-        Table { name: name.into(), dtype: T::DTYPE, count: numbers.len(), bytes: bytes.len(), fill }
+    /// Numbers of a kind, or several of them together, as they are in memory.
+    pub fn new<T: Pod>(name: impl Into<String>, kind: Kind, numbers: &'a [T]) -> Self {
+        Table { name: name.into(), kind, bytes: bytemuck::cast_slice(numbers) }
     }
-
-    /// The cells of a weight table.
-    pub fn cells<C: Cell>(name: impl Into<String>, cells: &'a [C]) -> Self {
-        let fill = Box::new(move |out: &mut dyn Write| {
-            let mut numbers = Vec::new();
-            for piece in cells.chunks(PIECE / size_of::<C>()) {
-                numbers.clear();
-                piece.iter().for_each(|&cell| cell.store(&mut numbers));
-                out.write_all(bytemuck::cast_slice(&numbers))?;
-            }
-            Ok(())
-        });
-        let count = cells.len() * C::NUMBERS;
-        Table { name: name.into(), dtype: f32::DTYPE, count, bytes: count * size_of::<f32>(), fill }
-    }
-}
-
-/// A number that a table may hold.
-pub(crate) trait Number: Pod {
-    /// Its name in safetensors.
-    const DTYPE: &'static str;
-}
-
-impl Number for f32 {
-    const DTYPE: &'static str = "F32";
-}
-
-impl Number for f64 {
-    const DTYPE: &'static str = "F64";
-}
-
-impl Number for u32 {
-    const DTYPE: &'static str = "U32";
 }
 
 /// Writes a state beside its place, syncs it and puts it there.
@@ -95,7 +63,9 @@ pub(crate) fn write(path: &Path, identity: &Identity, facts: &impl Serialize, ta
         header[name] = json!({ "dtype": dtype, "shape": [count], "data_offsets": [start, start + bytes] });
         start += bytes;
     };
-    tables.iter().for_each(|table| place(&table.name, table.dtype, table.count, table.bytes));
+    for Table { name, kind: (dtype, size), bytes } in tables {
+        place(name, dtype, bytes.len() / size, bytes.len());
+    }
     place(CHECKSUM, "U64", 1, 8);
     let header = header.to_string();
 
@@ -104,7 +74,7 @@ pub(crate) fn write(path: &Path, identity: &Identity, facts: &impl Serialize, ta
             let mut out = Summed { out: BufWriter::new(File::create(beside)?), digest: Digest::default() };
             out.write_all(&(header.len() as u64).to_le_bytes())?;
             out.write_all(header.as_bytes())?;
-            tables.iter().try_for_each(|table| (table.fill)(&mut out))?;
+            tables.iter().try_for_each(|table| out.write_all(table.bytes))?;
             let sum = out.digest.finish();
             out.out.write_all(&sum.to_le_bytes())?;
             out.out.flush()
@@ -219,7 +189,7 @@ impl Saved {
     }
 
     /// Fills a table with as many numbers.
-    pub(crate) fn read_into<T: Number>(&self, name: &str, numbers: &mut [T]) -> Result<()> {
+    pub(crate) fn read_into<T: Pod>(&self, name: &str, numbers: &mut [T]) -> Result<()> {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(numbers);
         let place = self.table(name)?;
         if place.end - place.start != bytes.len() as u64 {
@@ -230,31 +200,11 @@ impl Saved {
     }
 
     /// A table of any length.
-    pub(crate) fn read<T: Number>(&self, name: &str) -> Result<Vec<T>> {
+    pub(crate) fn read<T: Pod>(&self, name: &str) -> Result<Vec<T>> {
         let place = self.table(name)?;
         let mut numbers = vec![T::zeroed(); (place.end - place.start) as usize / size_of::<T>()];
         self.read_into(name, &mut numbers)?;
         Ok(numbers)
-    }
-
-    /// Fills the cells of a weight table.
-    pub(crate) fn read_cells<C: Cell>(&self, name: &str, cells: &mut [C]) -> Result<()> {
-        let place = self.table(name)?;
-        let size = C::NUMBERS * size_of::<f32>();
-        if place.end - place.start != (cells.len() * size) as u64 {
-            return Err(self.unusable(format!("`{name}` has another length than this run needs")));
-        }
-        self.seek(place.start)?;
-        let mut numbers = vec![0.0; PIECE / size * C::NUMBERS];
-        for cells in cells.chunks_mut(PIECE / size) {
-            let numbers = &mut numbers[..cells.len() * C::NUMBERS];
-            let read = (&self.file).read_exact(bytemuck::cast_slice_mut(numbers));
-            read.map_err(|e| Error::file(&self.path, e))?;
-            for (cell, numbers) in cells.iter_mut().zip(numbers.chunks(C::NUMBERS)) {
-                *cell = C::restore(numbers);
-            }
-        }
-        Ok(())
     }
 
     fn table(&self, name: &str) -> Result<&Range<u64>> {

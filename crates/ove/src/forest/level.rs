@@ -35,7 +35,13 @@ impl Entry {
     pub fn new(child: u16, weight: f32) -> Self {
         let bits = weight.to_bits();
         let to_even = 0x7fff + (bits >> 16 & 1);
-        Entry { child, weight: (bits.wrapping_add(to_even) >> 16) as u16 }
+        let rounded = Entry { child, weight: (bits.wrapping_add(to_even) >> 16) as u16 };
+        // The largest numbers are rounded down, for there is none above them.
+        if weight.is_finite() && rounded.weight().is_infinite() {
+            Entry { weight: rounded.weight - 1, ..rounded }
+        } else {
+            rounded
+        }
     }
 
     /// The child.

@@ -33,7 +33,7 @@ use rayon::prelude::*;
 use super::all_classes::most_frequent;
 use super::label_weights::LabelWeights;
 use super::{Begin, Fit, Problem, Progress, Watch};
-use crate::checkpoint::Table;
+use crate::checkpoint::{F32, Table};
 use crate::data::Row;
 use crate::error::{Error, Result};
 use crate::linear::Linear;
@@ -234,13 +234,13 @@ impl<'a, C: Cell> Run<'a, C> {
         if course.passed > batches {
             return Err(saved.unusable(format!("{} batches are passed of {batches}", course.passed)));
         }
-        saved.read_cells("cells", &mut self.table)?;
+        saved.read_into("cells", &mut self.table)?;
         [self.weights, self.bias] = course.paces.map(Part::at);
         Ok(course)
     }
 
     fn save(&self, path: &Path, course: &Course) -> Result<()> {
-        self.begin.save(path, (self.problem, self.options), course, &[Table::cells("cells", &self.table)])
+        self.begin.save(path, (self.problem, self.options), course, &[Table::new("cells", F32, &self.table)])
     }
 
     /// Both phases of a batch, whose classes are chosen; the unbiased estimate of the full bound that its rows give. On the way, the

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::{Saved, Table};
+use crate::checkpoint::{F32, F64, Saved, Table};
 use crate::error::Result;
 use crate::model::TracePoint;
 use crate::options::Options;
@@ -44,13 +44,13 @@ pub(super) fn save(
     let pairs = state.memory.iter().map(products).collect();
     let facts = Facts { number: state.number, value: state.value, first: state.first, pairs, trace: trace.to_vec() };
     let mut tables = vec![
-        Table::numbers("x", &state.x),
-        Table::numbers("gradient", &state.gradient),
-        Table::numbers("curvature", &state.curvature),
+        Table::new("x", F64, &state.x),
+        Table::new("gradient", F64, &state.gradient),
+        Table::new("curvature", F64, &state.curvature),
     ];
     for (i, pair) in state.memory.iter().enumerate() {
-        tables.push(Table::numbers(format!("s{i}"), &pair.s));
-        tables.push(Table::numbers(format!("y{i}"), &pair.y));
+        tables.push(Table::new(format!("s{i}"), F32, &pair.s));
+        tables.push(Table::new(format!("y{i}"), F32, &pair.y));
     }
     begin.save(path, (problem, options), &facts, &tables)
 }
@@ -61,16 +61,13 @@ pub(super) fn restore(saved: &Saved, weights: usize) -> Result<(State, Vec<Trace
     if facts.pairs.len() > MEMORY {
         return Err(saved.unusable(format!("{} remembered steps, but there are at most {MEMORY}", facts.pairs.len())));
     }
-    let wide = |name: &str| -> Result<Vec<f64>> {
-        let mut numbers = vec![0.0; weights];
+    fn vector<T: bytemuck::Pod>(saved: &Saved, name: &str, length: usize) -> Result<Vec<T>> {
+        let mut numbers = vec![T::zeroed(); length];
         saved.read_into(name, &mut numbers)?;
         Ok(numbers)
-    };
-    let narrow = |name: String| -> Result<Vec<f32>> {
-        let mut numbers = vec![0.0; weights];
-        saved.read_into(&name, &mut numbers)?;
-        Ok(numbers)
-    };
+    }
+    let narrow = |name: String| vector::<f32>(saved, &name, weights);
+    let wide = |name| vector::<f64>(saved, name, weights);
     let mut memory = Vec::with_capacity(MEMORY);
     for (i, Products { s_y, s_gradient, s_younger }) in facts.pairs.into_iter().enumerate() {
         memory.push(Pair { s: narrow(format!("s{i}"))?, y: narrow(format!("y{i}"))?, s_y, s_gradient, s_younger });

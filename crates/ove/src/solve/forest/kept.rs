@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::node::Weights;
-use crate::checkpoint::{Saved, Table};
+use crate::checkpoint::{Saved, Table, U16, U32};
 use crate::error::Result;
 use crate::forest::Entry;
 use crate::options::ForestOptions;
@@ -32,17 +32,17 @@ pub(super) fn save(
     for (&job, Learned { weights, .. }) in finished.iter().filter(|(_, learned)| learned.whole) {
         jobs.extend([job as u32, weights.features.len() as u32, weights.entries.len() as u32]);
         features.extend(weights.features.iter().flat_map(|&(feature, count)| [feature, count]));
-        entries.extend(weights.entries.iter().map(|entry| (entry.child() as u32) << 16 | u32::from(entry.bits())));
+        entries.extend_from_slice(&weights.entries);
     }
     let tables =
-        [Table::numbers("jobs", &jobs), Table::numbers("features", &features), Table::numbers("entries", &entries)];
+        [Table::new("jobs", U32, &jobs), Table::new("features", U32, &features), Table::new("entries", U16, &entries)];
     Begin::default().save(path, (problem, options), &share, &tables)
 }
 
 /// What was kept, if it is of jobs below `count` in order.
 pub(super) fn restore(saved: &Saved, count: usize, features: usize) -> Result<Finished> {
     let jobs: Vec<u32> = saved.read("jobs")?;
-    let (all_features, all_entries): (Vec<u32>, Vec<u32>) = (saved.read("features")?, saved.read("entries")?);
+    let (all_features, all_entries): (Vec<u32>, Vec<Entry>) = (saved.read("features")?, saved.read("entries")?);
     let (mut rest, mut entries) = (all_features.as_chunks::<2>().0, &all_entries[..]);
     let mut finished = Finished::new();
     for &[job, own_features, own_entries] in jobs.as_chunks::<3>().0 {
@@ -55,7 +55,7 @@ pub(super) fn restore(saved: &Saved, count: usize, features: usize) -> Result<Fi
         }
         let weights = Weights {
             features: own.iter().map(|&[feature, count]| (feature, count)).collect(),
-            entries: kept.iter().map(|&bits| Entry::from_bits((bits >> 16) as u16, bits as u16)).collect(),
+            entries: kept.to_vec(),
         };
         finished.insert(job as usize, Learned { weights, whole: true });
     }
