@@ -5,8 +5,9 @@ use std::path::Path;
 use anyhow::Result;
 use ove::read::{Format, Input, OnError, ReadOptions, Skipped, read, read_any, read_texts};
 use ove::text::{Text, TextOptions};
-use ove::{Dataset, Model};
+use ove::{Dataset, Model, cache};
 
+use crate::progress;
 use crate::settings::choice;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
@@ -39,6 +40,26 @@ impl DataFlags {
         };
         tell_skipped(&data.skipped, path);
         Ok((text, data))
+    }
+
+    /// The same by way of a cache in a folder, where the rows stay.
+    pub fn read_cached(
+        self,
+        folder: &Path,
+        path: &Path,
+        options: &TextOptions,
+        threads: usize,
+    ) -> Result<(Option<Text>, Dataset)> {
+        let bar = progress::counter("{human_pos} rows written to the cache");
+        let cached = cache::open(folder, path, &self.options(true), options, threads, &mut |rows| {
+            bar.set_position(rows as u64)
+        })?;
+        bar.finish_and_clear();
+        if cached.reused {
+            eprintln!("{}: rows of an earlier run", folder.display());
+        }
+        tell_skipped(&cached.data.skipped, path);
+        Ok((cached.text, cached.data))
     }
 
     /// Reads rows, or texts if there is something that makes rows of them.

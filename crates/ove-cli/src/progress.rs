@@ -11,12 +11,21 @@ use crate::interrupt;
 
 const STEPS: u64 = 10_000;
 
+/// Where bars are drawn: nowhere, if stderr is no terminal.
+fn target() -> ProgressDrawTarget {
+    if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() }
+}
+
 /// A bar on stderr, with `details` in indicatif's template language; hidden where stderr is no terminal.
 pub fn bar(length: u64, details: &str) -> ProgressBar {
-    let terminal = std::io::stderr().is_terminal();
-    let target = if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let style = ProgressStyle::with_template(&format!("{{bar:24}} {{percent:>3}}%  {details}  {{eta}} left"));
-    ProgressBar::with_draw_target(Some(length), target).with_style(style.expect("a well-formed template"))
+    ProgressBar::with_draw_target(Some(length), target()).with_style(style.expect("a well-formed template"))
+}
+
+/// A number on stderr that grows, nobody knows how far.
+pub fn counter(details: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template(details).expect("a well-formed template");
+    ProgressBar::with_draw_target(None, target()).with_style(style)
 }
 
 /// Watches a training run.

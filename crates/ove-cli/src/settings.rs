@@ -205,9 +205,10 @@ pub struct TrainFlags {
 }
 
 impl TrainFlags {
-    /// The settings that the flags say for so many classes.
-    pub fn settings(&self, classes: usize, class_weight: ClassWeight) -> Settings {
-        let is_large = classes >= FOREST_FROM && !self.linear.are_asked_for();
+    /// The settings that the flags say for so many classes; trees are the usual choice only if the rows fit in memory, as they go through
+    /// them in many orders.
+    pub fn settings(&self, classes: usize, rows_fit: bool, class_weight: ClassWeight) -> Settings {
+        let is_large = classes >= FOREST_FROM && rows_fit && !self.linear.are_asked_for();
         let usual = if is_large { SolverKind::Forest } else { SolverKind::Stochastic };
         let linear = |solver| {
             let options = self.linear.options(solver);

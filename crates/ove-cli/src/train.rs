@@ -34,6 +34,9 @@ pub struct Args {
     /// Rows to evaluate the model on afterwards; what held-out rows decide is decided by these, if they are given
     #[arg(long, value_name = "DATA")]
     valid: Option<PathBuf>,
+    /// Turn the data into rows on disk in this folder, unless an earlier run has, and train from there: data may then be larger than memory
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
     #[command(flatten)]
     input: DataFlags,
     /// How often the labels of a class count: the more the rarer it is, or as a file of lines `class weight` says
@@ -64,17 +67,20 @@ pub struct Args {
 /// Trains.
 pub fn run(args: Args) -> Result<()> {
     let threads = args.flags.linear.threads.threads;
-    check(&args.flags.settings(0, ClassWeight::Equal))?;
+    check(&args.flags.settings(0, true, ClassWeight::Equal))?;
     check_output(&args.output)?;
     let mut keeper = args.checkpoint.open()?;
     if let Some(valid) = &args.valid {
         // Better now than after hours of training.
         std::fs::File::open(valid).with_context(|| valid.display().to_string())?;
     }
-    let (text, mut data) = args.input.read(&args.data, &args.text.options(), threads)?;
+    let (text, mut data) = match &args.cache {
+        Some(folder) => args.input.read_cached(folder, &args.data, &args.text.options(), threads)?,
+        None => args.input.read(&args.data, &args.text.options(), threads)?,
+    };
     data.drop_unused_classes();
     let class_weight = class_weight(args.class_weight.as_deref(), &data.classes)?;
-    let mut settings = args.flags.settings(data.classes.len(), class_weight);
+    let mut settings = args.flags.settings(data.classes.len(), data.bytes_on_disk() <= args.memory.0, class_weight);
     if let Settings::Linear(options) = &mut settings {
         keep_within(args.memory, &data, options)?;
     }

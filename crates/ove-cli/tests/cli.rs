@@ -467,6 +467,20 @@ mod train {
     }
 
     #[test]
+    fn from_a_cache() {
+        let dir = Dir::new();
+        dir.create("fruit.svm", FRUIT);
+        let first = dir.run("train fruit.svm -o a --cache rows");
+        let again = dir.run("train fruit.svm -o b --cache rows");
+        contains(&again.stderr, "rows: rows of an earlier run");
+        assert!(!first.stderr.contains("earlier run"), "{}", first.stderr);
+        assert_eq!(dir.bytes("a"), dir.bytes("b"));
+        contains(&dir.run("predict a fruit.svm --top 1").ok(), "apple");
+        let refused = dir.run("train - -o c --cache rows").refused();
+        contains(&refused, "cache is standard input, but only a file can be read again");
+    }
+
+    #[test]
     fn words() {
         let dir = Dir::new();
         dir.create("fruit.svm", FRUIT);

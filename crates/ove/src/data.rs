@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use crate::disk::Disk;
 use crate::error::{Error, Result};
 use crate::labels::Labels;
 use crate::read::Skipped;
@@ -17,6 +18,7 @@ pub struct Rows<'a> {
     offsets: &'a [usize],
     indices: &'a [u32],
     values: &'a [f32],
+    disk: Option<&'a Disk>,
 }
 
 /// One sparse row: feature `indices[i]` has the value `values[i]`; indices rise.
@@ -58,7 +60,7 @@ impl<'a> Rows<'a> {
             let n = offsets.partition_point(|&o| o <= at) - 1;
             return mismatch(format!("row {n}: the value {}", values[at]), "values are finite");
         }
-        Ok(Rows { features, offsets, indices, values })
+        Ok(Rows { features, offsets, indices, values, disk: None })
     }
 
     /// How many rows.
@@ -88,6 +90,20 @@ impl<'a> Rows<'a> {
         Row { indices: &self.indices[range.clone()], values: &self.values[range] }
     }
 
+    /// Where they lie, if that is not memory.
+    pub(crate) fn disk(&self) -> Option<&'a Disk> {
+        self.disk
+    }
+
+    /// All rows in order; memory that those on disk took is given back on the way.
+    pub(crate) fn each(&self, mut visit: impl FnMut(Row<'a>)) {
+        let Some(disk) = self.disk else { return self.iter(0..self.len()).for_each(visit) };
+        for chunk in disk.chunks() {
+            self.iter(chunk.clone()).for_each(&mut visit);
+            disk.forget(chunk);
+        }
+    }
+
     /// The rows of a range, in order.
     pub fn iter(&self, range: Range<usize>) -> impl Iterator<Item = Row<'a>> + use<'a> {
         let rows = *self;
@@ -102,6 +118,8 @@ pub struct Dataset {
     offsets: Vec<usize>,
     indices: Vec<u32>,
     values: Vec<f32>,
+    /// Where the rows are, if not in these vectors.
+    disk: Option<Disk>,
     /// The classes of each row, as indices into `classes`.
     pub labels: Labels,
     /// How often each row counts in training; empty: every row once.
@@ -118,6 +136,17 @@ impl Dataset {
     /// No rows yet, `features` features and these classes.
     pub fn new(features: usize, classes: Vec<String>) -> Self {
         Dataset { features, offsets: vec![0], classes, ..Dataset::default() }
+    }
+
+    /// Rows that stay on disk, with the labels of each.
+    pub(crate) fn on_disk(features: usize, disk: Disk, labels: Labels, classes: Vec<String>) -> Self {
+        assert_eq!(disk.len(), labels.len(), "each row has its labels");
+        Dataset { features, disk: Some(disk), labels, classes, ..Dataset::default() }
+    }
+
+    /// The bytes of the rows that stay on disk; 0 if they are in memory.
+    pub fn bytes_on_disk(&self) -> u64 {
+        self.disk.as_ref().map_or(0, Disk::bytes)
     }
 
     /// Makes room for so many more rows with so many entries in all, so that a large set grows without being copied.
@@ -189,7 +218,17 @@ impl Dataset {
 
     /// The rows, for the solvers and the model.
     pub fn rows(&self) -> Rows<'_> {
-        Rows { features: self.features, offsets: &self.offsets, indices: &self.indices, values: &self.values }
+        let features = self.features;
+        match &self.disk {
+            Some(disk) => {
+                let Disk { offsets, indices, values } = disk;
+                Rows { features, offsets, indices, values, disk: Some(disk) }
+            }
+            None => {
+                let (offsets, indices, values) = (&self.offsets, &self.indices, &self.values);
+                Rows { features, offsets, indices, values, disk: None }
+            }
+        }
     }
 
     /// Renames the classes to those of a model: labels become indices into `classes`, and a row loses those that are not

@@ -24,6 +24,17 @@ impl Labels {
         Labels { offsets: (0..=classes.len()).collect(), classes, unseen: Vec::new() }
     }
 
+    /// From where the labels of each row start, and all labels; none if the two do not fit together.
+    pub(crate) fn from_parts(offsets: Vec<usize>, classes: Vec<u32>) -> Option<Self> {
+        let fit = offsets.first() == Some(&0) && offsets.last() == Some(&classes.len()) && offsets.is_sorted();
+        fit.then_some(Labels { offsets, classes, unseen: Vec::new() })
+    }
+
+    /// Where the labels of each row start, and where the last ones end.
+    pub(crate) fn offsets(&self) -> &[usize] {
+        &self.offsets
+    }
+
     /// How many rows.
     pub fn len(&self) -> usize {
         self.offsets.len() - 1

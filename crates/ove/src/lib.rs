@@ -26,8 +26,10 @@
 //! # Ok::<(), ove::Error>(())
 //! ```
 
+pub mod cache;
 pub mod checkpoint;
 pub mod data;
+pub mod disk;
 pub mod error;
 pub mod estimate;
 pub mod evaluate;

@@ -1,10 +1,11 @@
-//! Three requests to the machine about large tables: 2 MB pages, what to fetch next, and a file as memory.
+//! Requests to the machine about large tables: 2 MB pages, what to fetch next, a file as memory, and what of it is no longer needed.
 //!
 //! A weight table is read at random places. With 4 kB pages nearly every one of them also misses the translation cache; Linux gives 2 MB
 //! pages to memory that asks for them. And what the next row will need can be on its way while this one is computed.
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 
 use memmap2::Mmap;
@@ -57,6 +58,18 @@ pub fn map(path: &Path) -> io::Result<Mmap> {
     // file while it is mapped ends this program with a bus error, which reads no other memory; files of ours are replaced, not changed.
     unsafe { Mmap::map(&file) }
 }
+
+/// Drops a part of a mapped file from memory, as far as the system can; the file has it still.
+#[cfg(unix)]
+#[allow(unsafe_code)]
+pub fn forget(file: &Mmap, bytes: Range<usize>) {
+    // SAFETY: the mapping is read-only and shows a file, so that pages that are dropped are read again with the same content. A refusal is
+    // of no consequence.
+    let _ = unsafe { file.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, bytes.start, bytes.len()) };
+}
+
+#[cfg(not(unix))]
+pub fn forget(_: &Mmap, _: Range<usize>) {}
 
 #[cfg(test)]
 mod tests {

@@ -4,10 +4,14 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, Range};
+use std::path::Path;
 use std::sync::Arc;
 
 use bytemuck::Pod;
 use memmap2::Mmap;
+
+use crate::error::{Error, Result};
+use crate::memory;
 
 /// A list of numbers that reads like a slice.
 #[derive(Clone)]
@@ -26,6 +30,21 @@ impl<T: Pod> Numbers<T> {
         match bytemuck::try_cast_slice::<u8, T>(&file[bytes.clone()]) {
             Ok(_) => Numbers(Place::Mapped(file.clone(), bytes, PhantomData)),
             Err(_) => bytemuck::pod_collect_to_vec(&file[bytes]).into(),
+        }
+    }
+
+    /// A whole file of numbers.
+    pub(crate) fn file(path: &Path) -> Result<Self> {
+        let file = Arc::new(memory::map(path).map_err(|e| Error::file(path, e))?);
+        let bytes = file.len() / size_of::<T>() * size_of::<T>();
+        Ok(Numbers::mapped(&file, 0..bytes))
+    }
+
+    /// Gives the memory of some of them back to the system, which reads them again if they are needed; those in memory of their own stay.
+    pub(crate) fn forget(&self, range: Range<usize>) {
+        if let Place::Mapped(file, bytes, _) = &self.0 {
+            let size = size_of::<T>();
+            memory::forget(file, bytes.start + range.start * size..bytes.start + range.end * size);
         }
     }
 

@@ -11,7 +11,7 @@
 
 mod arff;
 pub mod class_weights;
-mod classes;
+pub(crate) mod classes;
 pub mod counts;
 mod detect;
 mod fasttext;
@@ -20,6 +20,7 @@ mod libsvm;
 mod lines;
 mod number;
 mod pair;
+mod pieces;
 mod row;
 mod skip;
 mod source;
@@ -34,6 +35,7 @@ use std::path::Path;
 use crate::data::Dataset;
 use crate::error::{Error, Place, Result};
 use crate::names::names;
+pub use pieces::Pieces;
 pub use skip::{OnError, Skipped};
 use source::Source;
 pub use texts::Texts;
@@ -143,6 +145,15 @@ fn read_source(source: Source, options: &ReadOptions, detect: fn(&Source) -> Res
             allowed: "standard input has no files beside it".into(),
         });
     }
+    match read_format(source, format, options)? {
+        Input::Rows(data) if data.is_empty() => Err(no_rows(&path)),
+        Input::Texts(texts) if texts.is_empty() => Err(no_rows(&path)),
+        input => Ok(input),
+    }
+}
+
+/// Reads a file whose format is known; it may have no rows.
+fn read_format(source: Source, format: Format, options: &ReadOptions) -> Result<Input> {
     let input = match format {
         Format::Libsvm => Input::Rows(libsvm::read(source, options)?),
         Format::Xmc => Input::Rows(xmc::read(source, options)?),
@@ -153,24 +164,19 @@ fn read_source(source: Source, options: &ReadOptions, detect: fn(&Source) -> Res
         Format::TsvLabelFirst => Input::Texts(texts::read(source, options, tsv::label_first)?),
         Format::Fasttext => Input::Texts(texts::read(source, options, fasttext::line)?),
     };
-    let input = match input {
-        // A row that was left out may have been the only one of a class.
-        Input::Rows(mut data) if data.skipped.count() > 0 => {
-            data.drop_unused_classes();
+    Ok(match input {
+        Input::Rows(mut data) => {
+            if options.first_label {
+                data.labels.keep_first();
+            }
+            // A row that was left out may have been the only one of a class.
+            if options.first_label || data.skipped.count() > 0 {
+                data.drop_unused_classes();
+            }
             Input::Rows(data)
         }
         input => input,
-    };
-    match input {
-        Input::Rows(data) if data.is_empty() => Err(no_rows(&path)),
-        Input::Texts(texts) if texts.is_empty() => Err(no_rows(&path)),
-        Input::Rows(mut data) if options.first_label => {
-            data.labels.keep_first();
-            data.drop_unused_classes();
-            Ok(Input::Rows(data))
-        }
-        input => Ok(input),
-    }
+    })
 }
 
 fn no_rows(path: &Path) -> Error {

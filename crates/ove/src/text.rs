@@ -111,26 +111,38 @@ impl Text {
     }
 
     fn fit_vocabulary(options: &TextOptions, texts: &[&str]) -> Result<(Text, Dataset)> {
-        let found = fit::fit(options, &chunks(texts));
+        let mut found = fit::fit(options, &chunks(texts));
+        let pieces = std::mem::take(&mut found.pieces);
+        let text = Text::of_terms(options, texts.len(), found)?;
+        let data = weighed(pieces, options, &text.idf, text.len());
+        Ok((text, data))
+    }
+
+    fn of_terms(options: &TextOptions, texts: usize, found: fit::Found) -> Result<Text> {
         if found.names.is_empty() {
             let allowed = "no term stands in so many texts".into();
             return Err(Error::Option { name: "min-df", found: options.min_df.to_string(), allowed });
         }
-        let idf = idf(options, texts.len(), &found.frequencies);
-        let data = weighed(found.pieces, options, &idf, found.names.len());
-        Ok((Text { options: *options, names: found.names, idf, features: found.features }, data))
+        let idf = idf(options, texts, &found.frequencies);
+        Ok(Text { options: *options, names: found.names, idf, features: found.features })
     }
 
     fn fit_hashed(options: &TextOptions, count: u32, texts: &[&str]) -> Result<(Text, Dataset)> {
         let text = Text { options: *options, ..Text::default() };
-        let pieces: Vec<Piece> = chunks(texts).par_iter().map(|texts| text.count(texts)).collect();
         let mut frequencies = vec![0; count as usize];
-        for &feature in pieces.iter().flat_map(|piece| piece.indices()) {
-            frequencies[feature as usize] += 1;
-        }
+        let pieces = text.count_hashed(texts, &mut frequencies);
         let idf = idf(options, texts.len(), &frequencies);
         let data = weighed(pieces, options, &idf, count as usize);
         Ok((Text { idf, ..text }, data))
+    }
+
+    /// The counts of texts, and in how many texts more each hash stands.
+    fn count_hashed(&self, texts: &[&str], frequencies: &mut [u32]) -> Vec<Piece> {
+        let pieces: Vec<Piece> = chunks(texts).par_iter().map(|texts| self.count(texts)).collect();
+        for &feature in pieces.iter().flat_map(|piece| piece.indices()) {
+            frequencies[feature as usize] += 1;
+        }
+        pieces
     }
 
     /// From settings, the name of each feature (none if features are hashes), and the weight of each (none without idf).
@@ -194,6 +206,47 @@ impl Text {
             piece.push(&mut row);
         }
         piece
+    }
+}
+
+/// Finds the vocabulary of texts that come piece by piece: the same as [`Text::fit`] finds of all at once.
+pub struct Vocabulary {
+    options: TextOptions,
+    texts: usize,
+    terms: fit::Merged,
+    /// In how many texts each hash stands, where terms are numbered so.
+    hashed: Vec<u32>,
+}
+
+impl Vocabulary {
+    /// Of no texts yet.
+    pub fn new(options: &TextOptions) -> Result<Self> {
+        options.check()?;
+        let hashed = vec![0; options.hash.unwrap_or(0) as usize];
+        Ok(Vocabulary { options: *options, texts: 0, terms: fit::Merged::default(), hashed })
+    }
+
+    /// Takes more texts.
+    pub fn add(&mut self, texts: &[&str], threads: usize) -> Result<()> {
+        self.texts += texts.len();
+        in_pool(threads, || {
+            if self.options.hash.is_some() {
+                let text = Text { options: self.options, ..Text::default() };
+                text.count_hashed(texts, &mut self.hashed);
+            } else {
+                self.terms.add(&self.options, &chunks(texts));
+            }
+            Ok(())
+        })
+    }
+
+    /// What turns such texts into rows.
+    pub fn finish(self) -> Result<Text> {
+        if self.options.hash.is_some() {
+            let idf = idf(&self.options, self.texts, &self.hashed);
+            return Ok(Text { options: self.options, idf, ..Text::default() });
+        }
+        Text::of_terms(&self.options, self.texts, self.terms.finish(&self.options))
     }
 }
 

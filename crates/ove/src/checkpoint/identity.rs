@@ -85,11 +85,11 @@ fn first_difference(now: &Value, then: &Value) -> Option<(String, String, String
 
 fn entries_sum(problem: &Problem<'_>) -> u64 {
     let mut digest = Digest::default();
-    for row in problem.rows.iter(0..problem.rows.len()) {
+    problem.rows.each(|row| {
         digest.update(&row.indices.len().to_le_bytes());
         digest.update(bytemuck::cast_slice(row.indices));
         digest.update(bytemuck::cast_slice(row.values));
-    }
+    });
     digest.finish()
 }
 

@@ -13,7 +13,7 @@ use crate::data::Dataset;
 
 /// Class names, numbered as they appear.
 #[derive(Default)]
-pub(super) struct Names {
+pub(crate) struct Names {
     numbers: HashMap<String, u32>,
 }
 

@@ -34,7 +34,8 @@ pub(super) struct Line<'a> {
 
 impl Lines {
     pub fn new(source: Source) -> Self {
-        Lines { source, buffer: Vec::new(), number: 0 }
+        let number = source.lines_before();
+        Lines { source, buffer: Vec::new(), number }
     }
 
     /// Opens a file that belongs to another.

@@ -55,7 +55,7 @@ impl Skipped {
     }
 
     /// Adds those of another part of the file.
-    pub(super) fn join(&mut self, other: Skipped) {
+    pub(crate) fn join(&mut self, other: Skipped) {
         self.count += other.count;
         self.first.extend(other.first);
         self.first.sort();

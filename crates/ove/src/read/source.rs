@@ -34,6 +34,8 @@ pub(super) struct Source {
     input: BufReader<Peeked<Box<dyn Read>>>,
     gzip: bool,
     stdin: bool,
+    /// How many lines of a whole stand before this part of it.
+    lines_before: usize,
 }
 
 impl Source {
@@ -54,18 +56,34 @@ impl Source {
         Source::new(name, Box::new(Cursor::new(content)), true)
     }
 
+    /// Lines in the middle of a file, after so many others.
+    pub fn from_lines(path: &Path, content: Vec<u8>, lines_before: usize) -> Result<Source> {
+        Ok(Source { lines_before, ..Source::from_bytes(path, content)? })
+    }
+
     fn new(path: &Path, raw: Box<dyn Read>, stdin: bool) -> Result<Source> {
         let raw = peek(raw, GZIP.len()).map_err(|e| Error::file(path, e))?;
         let gzip = head(&raw) == GZIP;
         let content: Box<dyn Read> =
             if gzip { Box::new(MultiGzDecoder::new(BufReader::with_capacity(BUFFER, raw))) } else { Box::new(raw) };
         let content = peek(content, HEAD).map_err(|e| failure(path, gzip, e))?;
-        Ok(Source { path: path.to_owned(), input: BufReader::with_capacity(BUFFER, content), gzip, stdin })
+        Ok(Source {
+            path: path.to_owned(),
+            input: BufReader::with_capacity(BUFFER, content),
+            gzip,
+            stdin,
+            lines_before: 0,
+        })
     }
 
     /// The file, as errors name it.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// How many lines of the file stand before this.
+    pub fn lines_before(&self) -> usize {
+        self.lines_before
     }
 
     /// Whether this is standard input, which has no files beside it.

@@ -84,10 +84,10 @@ pub(super) fn read(mut source: Source, options: &ReadOptions, line: ReadLine) ->
     let mut skipped = Skipped::default();
     let content = match String::from_utf8(content) {
         Ok(content) => content,
-        Err(error) if options.on_error == OnError::Skip => without_bad_lines(source.path(), error, &mut skipped)?,
-        Err(error) => return Err(not_utf8(source.path(), &error)),
+        Err(error) if options.on_error == OnError::Skip => without_bad_lines(&source, error, &mut skipped)?,
+        Err(error) => return Err(not_utf8(&source, &error)),
     };
-    let lines = pieces(source.path(), &content);
+    let lines = pieces(&source, &content);
     let pieces: Vec<Result<Piece>> = lines.into_par_iter().map(|lines| Piece::read(lines, options, line)).collect();
     // The first error of the file, not that of the first thread to meet one.
     let mut texts = join(pieces.into_iter().collect::<Result<_>>()?);
@@ -97,26 +97,26 @@ pub(super) fn read(mut source: Source, options: &ReadOptions, line: ReadLine) ->
 }
 
 /// The content with blanks in place of the lines that are not UTF-8. Where texts are only predicted, they stay lines.
-fn without_bad_lines(path: &Path, error: FromUtf8Error, skipped: &mut Skipped) -> Result<String> {
+fn without_bad_lines(source: &Source, error: FromUtf8Error, skipped: &mut Skipped) -> Result<String> {
     let mut content = error.into_bytes();
-    for (line, number) in content.split_inclusive_mut(|&byte| byte == b'\n').zip(1..) {
+    for (line, number) in content.split_inclusive_mut(|&byte| byte == b'\n').zip(source.lines_before() + 1..) {
         if let Err(error) = str::from_utf8(line) {
             let at = error.valid_up_to();
             let column = at + 1 - if number == 1 { skipped_bytes(line, 0) } else { 0 };
-            let error = wrong_place(path, number, column, format!("byte {:#04x}", line[at]), "text is UTF-8");
+            let error = wrong_place(source.path(), number, column, format!("byte {:#04x}", line[at]), "text is UTF-8");
             skipped.take(OnError::Skip, error)?;
             line.iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
         }
     }
-    String::from_utf8(content).map_err(|error| not_utf8(path, &error))
+    String::from_utf8(content).map_err(|error| not_utf8(source, &error))
 }
 
-fn not_utf8(path: &Path, error: &FromUtf8Error) -> Error {
+fn not_utf8(source: &Source, error: &FromUtf8Error) -> Error {
     let (before, after) = error.as_bytes().split_at(error.utf8_error().valid_up_to());
     let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-    let number = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
-    let column = before.len() + 1 - start - skipped_bytes(before, start);
-    wrong_place(path, number, column, format!("byte {:#04x}", after[0]), "text is UTF-8")
+    let number = source.lines_before() + 1 + before.iter().filter(|&&byte| byte == b'\n').count();
+    let column = before.len() + 1 - start - if number == 1 { skipped_bytes(before, start) } else { 0 };
+    wrong_place(source.path(), number, column, format!("byte {:#04x}", after[0]), "text is UTF-8")
 }
 
 /// How many bytes of a line that starts at `start` are a byte order mark.
@@ -134,8 +134,9 @@ struct Lines<'a> {
     number: usize,
 }
 
-fn pieces<'a>(path: &'a Path, content: &'a str) -> Vec<Lines<'a>> {
-    let (mut pieces, mut start, mut number) = (Vec::new(), 0, 0);
+fn pieces<'a>(source: &'a Source, content: &'a str) -> Vec<Lines<'a>> {
+    let (mut pieces, mut start, mut number) = (Vec::new(), 0, source.lines_before());
+    let path = source.path();
     while start < content.len() {
         let bytes = &content.as_bytes()[start..];
         let ahead = PIECE_BYTES.min(bytes.len());

@@ -35,6 +35,7 @@ use super::label_weights::LabelWeights;
 use super::{Begin, Fit, Problem, Progress, Watch};
 use crate::checkpoint::{F32, Table};
 use crate::data::Row;
+use crate::disk::Windows;
 use crate::error::{Error, Result};
 use crate::linear::Linear;
 use crate::memory;
@@ -181,7 +182,11 @@ impl<'a, C: Cell> Run<'a, C> {
         let mut finished = true;
 
         'epochs: for epoch in 0..options.epochs {
-            Stream::of(&[options.seed, u64::MAX, epoch as u64]).shuffle(&mut order);
+            let key = [options.seed, u64::MAX, epoch as u64];
+            let mut windows = self.problem.rows.disk().map(|disk| Windows::shuffle(disk.chunks(), &key, &mut order));
+            if windows.is_none() {
+                Stream::of(&key).shuffle(&mut order);
+            }
             // A run that goes on has passed some batches, of this epoch or all of it.
             let passed = course.passed - epoch * batches;
             if passed >= batches {
@@ -199,6 +204,9 @@ impl<'a, C: Cell> Run<'a, C> {
                     return Err(Error::Diverged { epoch: epoch + 1, learning_rate: options.learning_rate });
                 }
                 course.add(batch.len(), bound);
+                if let (Some(windows), Some(disk)) = (&mut windows, self.problem.rows.disk()) {
+                    windows.passed(disk, (course.passed - epoch * batches) * options.batch);
+                }
                 let mut is_enough = false;
                 if course.passed == (epoch + 1) * batches {
                     course.end_epoch(batches, nothing, options)?;
@@ -437,11 +445,7 @@ fn balanced_ranges(problem: &Problem<'_>, places: Places, ranges: usize) -> Vec<
     }
     let (features, classes) = (problem.rows.features(), problem.classes);
     let mut counts = vec![0usize; features];
-    for row in problem.rows.iter(0..problem.rows.len()) {
-        for &feature in row.indices {
-            counts[feature as usize] += 1;
-        }
-    }
+    problem.rows.each(|row| row.indices.iter().for_each(|&feature| counts[feature as usize] += 1));
     let mut out = Vec::with_capacity(ranges);
     let (mut start, mut seen) = (0, 0);
     for (feature, count) in counts.into_iter().enumerate() {

@@ -54,14 +54,53 @@ pub(super) fn fit(options: &TextOptions, chunks: &[&[&str]]) -> Found {
     let chunks: Vec<Chunk> = chunks.par_iter().map(|texts| Chunk::count(texts, options.ngrams)).collect();
     let shares = (0..1u64 << SHARE_BITS).into_par_iter();
     let mut terms: Vec<Term> = shares.flat_map_iter(|share| merge(&chunks, share, options.min_df)).collect();
+    let found = number(&mut terms);
+    Found { pieces: chunks.par_iter().map(|chunk| chunk.rows(&found.features)).collect(), ..found }
+}
+
+/// Numbers terms by falling frequency, equally frequent ones by name.
+fn number(terms: &mut [Term]) -> Found {
     terms.par_sort_unstable_by_key(|term| (Reverse(term.frequency), term.name));
     let mut features = Table::with_capacity(terms.len());
     for (term, feature) in terms.iter().zip(0..) {
         features.get_or_insert(term.hash, feature);
     }
-    let pieces = chunks.par_iter().map(|chunk| chunk.rows(&features)).collect();
     let frequencies = terms.iter().map(|term| term.frequency).collect();
-    Found { names: terms.iter().map(|term| term.name).collect(), features, frequencies, pieces }
+    Found { names: terms.iter().map(|term| term.name).collect(), features, frequencies, pieces: Vec::new() }
+}
+
+/// The terms of texts that come piece by piece.
+#[derive(Default)]
+pub(super) struct Merged {
+    numbers: Table,
+    hashes: Vec<u64>,
+    names: Names,
+    frequencies: Vec<u32>,
+}
+
+impl Merged {
+    /// Counts more texts.
+    pub fn add(&mut self, options: &TextOptions, chunks: &[&[&str]]) {
+        let chunks: Vec<Chunk> = chunks.par_iter().map(|texts| Chunk::count(texts, options.ngrams)).collect();
+        for chunk in &chunks {
+            for (number, &hash) in chunk.hashes.iter().enumerate() {
+                let at = self.numbers.get_or_insert(hash, self.hashes.len() as u32) as usize;
+                if at == self.hashes.len() {
+                    self.hashes.push(hash);
+                    self.names.push_with(|lines| lines.push_str(chunk.names.get(number).unwrap_or_default()));
+                    self.frequencies.push(0);
+                }
+                self.frequencies[at] += chunk.frequencies[number];
+            }
+        }
+    }
+
+    /// Those that stand in enough texts.
+    pub fn finish(&self, options: &TextOptions) -> Found {
+        let all = self.names.iter().zip(&self.hashes).zip(&self.frequencies);
+        let terms = all.map(|((name, &hash), &frequency)| Term { hash, name, frequency });
+        number(&mut terms.filter(|term| term.frequency >= options.min_df).collect::<Vec<_>>())
+    }
 }
 
 impl Chunk {
