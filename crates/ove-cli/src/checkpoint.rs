@@ -75,6 +75,10 @@ impl Keeper {
             checkpoints.went_on(epochs);
         }
         let stopping = interrupt::requested();
+        // Several threads may hear that a forest is to stop.
+        if self.stopped {
+            return;
+        }
         if stopping || checkpoints.is_due(epochs) {
             match checkpoints.write(epochs, save) {
                 Ok(()) => self.stopped = stopping,

@@ -12,7 +12,7 @@ mod levels;
 
 use std::borrow::Cow;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -35,7 +35,14 @@ const VERSION: &str = "2";
 
 impl Model {
     /// Writes the model.
+    ///
+    /// A model with a weight that is not finite is refused.
     pub fn save(&self, path: &Path) -> Result<()> {
+        if let Some(Err(reason)) =
+            self.linear().filter(|linear| linear.kept().is_none()).map(|l| check_finite(&l.table()))
+        {
+            return Err(Error::ModelFile { path: path.to_owned(), reason });
+        }
         let card = serde_json::to_string(&self.card)
             .map_err(|e| Error::ModelFile { path: path.to_owned(), reason: e.to_string() })?;
         let mut tensors = match &self.weights {
@@ -57,7 +64,8 @@ impl Model {
                 file.write_all(header.as_bytes())?;
                 tensors.iter().flat_map(|tensor| &tensor.pieces).try_for_each(|piece| file.write_all(piece))
             };
-            write().map_err(|e| Error::file(path, e))
+            let size = header.len() + tensors.iter().map(Tensor::len).sum::<usize>();
+            write().map_err(|e| unwritten(path, size, e))
         })
     }
 
@@ -128,6 +136,21 @@ fn header(card: &str, linear: Option<&Linear>, tensors: &[Tensor]) -> String {
         start = end;
     }
     header.to_string()
+}
+
+/// Why a file of so many bytes could not be written, and what it takes.
+pub(crate) fn unwritten(path: &Path, bytes: usize, error: io::Error) -> Error {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")).display();
+    let needed = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            format!("; {folder} needs room for {:.1} MB", bytes as f64 / 1e6)
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            format!("; it must be allowed to make files in {folder}")
+        }
+        _ => String::new(),
+    };
+    Error::file(path, io::Error::new(error.kind(), format!("{error}{needed}")))
 }
 
 /// Has `write` fill a file beside `path`, then puts it in the place of `path`. On failure nothing is left behind.
@@ -248,8 +271,9 @@ fn places(shape: &[usize], classes: usize, hashed: Option<&String>) -> std::resu
         (&[_, _], None) => Err(format!("weights {shape:?} for {classes} classes")),
         (_, None) => Err("weights that are not a matrix".into()),
         (&[cells], Some(features)) if cells >= classes => match features.parse() {
-            Ok(features) => Ok(Places::hashed(features, classes, cells)),
-            Err(_) => Err(format!("hashed_features `{features}`, but it is a number")),
+            // Features are numbers of 32 bits.
+            Ok(features) if features <= u32::MAX as usize => Ok(Places::hashed(features, classes, cells)),
+            _ => Err(format!("hashed_features `{features}`, but it is a number up to {}", u32::MAX)),
         },
         (_, Some(_)) => Err(format!("weights {shape:?} for {classes} classes that share cells")),
     }
@@ -264,9 +288,9 @@ fn floats<'a>(tensor: &TensorView<'a>) -> std::result::Result<&'a [u8], String> 
 }
 
 fn parse_text(options: TextOptions, file: &SafeTensors, features: usize) -> std::result::Result<Text, String> {
-    let terms = file.tensor("terms").map_err(|e| e.to_string())?;
+    let terms = levels::bytes(file, "terms", Dtype::U8)?;
     let idf = bytemuck::pod_collect_to_vec::<u8, f32>(floats(&file.tensor("idf").map_err(|e| e.to_string())?)?);
-    let lines = std::str::from_utf8(terms.data()).map_err(|e| format!("terms: {e}"))?;
+    let lines = std::str::from_utf8(terms).map_err(|e| format!("terms: {e}"))?;
     if let Some(weight) = idf.iter().find(|weight| !weight.is_finite()) {
         return Err(format!("the weight {weight} of a term, but weights are finite"));
     }
