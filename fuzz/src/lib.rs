@@ -162,7 +162,7 @@ pub fn checkpoint(bytes: &[u8]) {
         let data = synthetic::plane(5, 0);
         let classes = data.classes.len();
         let problem = Problem { rows: data.rows(), labels: &data.labels, row_weights: &[], classes };
-        let begin = Begin { start: None, saved: Some(&saved) };
+        let begin = Begin { saved: Some(&saved), ..Begin::default() };
         let _ = train_with(begin, &problem, &Options::default(), &mut |_| ControlFlow::Break(()));
     }
     let _ = std::fs::remove_file(&*FILE);

@@ -344,7 +344,7 @@ fn check_output(path: &Path) -> Result<()> {
     if !folder.is_dir() {
         bail!("{}: the folder {} is not there", path.display(), folder.display());
     }
-    Ok(())
+    Ok(ove::file::check_place(path)?)
 }
 
 /// What lists of all features may take whatever --memory says of the weights.

@@ -153,11 +153,22 @@ pub(crate) fn unwritten(path: &Path, bytes: usize, error: io::Error) -> Error {
     Error::file(path, io::Error::new(error.kind(), format!("{error}{needed}")))
 }
 
-/// Has `write` fill a file beside `path`, then puts it in the place of `path`. On failure nothing is left behind.
-pub fn write_beside(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+/// Where a file is written before it takes the place of `path`.
+fn beside(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.part", std::process::id()));
-    let beside = path.with_file_name(name);
+    path.with_file_name(name)
+}
+
+/// Whether a file could be written here, by writing an empty one beside it.
+pub fn check_place(path: &Path) -> Result<()> {
+    let beside = beside(path);
+    File::create(&beside).and_then(|_| fs::remove_file(&beside)).map_err(|e| unwritten(path, 0, e))
+}
+
+/// Has `write` fill a file beside `path`, then puts it in the place of `path`. On failure nothing is left behind.
+pub fn write_beside(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let beside = beside(path);
     let finish = || -> Result<()> {
         write(&beside)?;
         let sync = |path: &PathBuf| File::open(path)?.sync_all();

@@ -64,6 +64,7 @@ fn card(data: &Dataset, options: Settings) -> Card {
         feature_names: Vec::new(),
         text: None,
         finished: true,
+        temperature: None,
         trace: Vec::new(),
     }
 }

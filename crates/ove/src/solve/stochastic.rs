@@ -192,6 +192,9 @@ impl<'a, C: Cell> Run<'a, C> {
             if passed >= batches {
                 continue;
             }
+            if course.is_over() {
+                break;
+            }
             let mut next = order.chunks(options.batch).skip(passed);
             let first = next.next().unwrap_or_default();
             first.iter().zip(&mut upcoming).for_each(|(&row, visit)| self.choose(epoch, row, visit));
