@@ -1,5 +1,6 @@
 //! `ove train`.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -134,7 +135,9 @@ pub fn run(args: Args) -> Result<()> {
             prune(&mut model, threshold, &args)?;
         }
         model.save(&args.output).context("saving the model")?;
-        keeper.clear()?;
+        if model.card.finished {
+            keeper.clear()?;
+        }
         anyhow::Ok(Some((model, updates)))
     })?;
     let Some((model, updates)) = trained else {
@@ -270,10 +273,9 @@ fn fit_kept(
     let held_out = stop_on.map(held_out::Rows::view);
     let begin = Begin { start, saved: saved.as_ref(), held_out };
     let fit = ove::solve::train_with(begin, &problem, options, &mut |progress| {
-        if progress.done < 1.0 {
-            keeper.hear(progress.epochs, progress.save);
-        }
-        line.hear(progress)
+        // The keeper decides whether to go on.
+        let _ = line.hear(progress);
+        if progress.done < 1.0 { keeper.hear(progress.epochs, progress.save) } else { ControlFlow::Continue(()) }
     });
     line.finish();
     Ok(fit?)
@@ -287,10 +289,7 @@ fn grow(data: &Dataset, options: ForestOptions, keeper: &mut Keeper) -> Result<(
     let saved = keeper.take_saved();
     let (forest, finished) = forest::train_with(saved.as_ref(), &problem(data), &options, &mut |growing| {
         bar.set_position((growing.done * STEPS as f64) as u64);
-        if growing.done < 1.0 {
-            keeper.hear(growing.epochs, growing.save);
-        }
-        interrupt::flow()
+        if growing.done < 1.0 { keeper.hear(growing.epochs, growing.save) } else { ControlFlow::Continue(()) }
     })?;
     bar.finish_and_clear();
     let updates = (data.len() * options.epochs_for(data.len()) * options.trees) as u64;

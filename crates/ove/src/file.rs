@@ -24,7 +24,7 @@ use serde_json::json;
 
 use crate::error::{Error, Result};
 use crate::linear::Linear;
-use crate::memory;
+use crate::machine;
 use crate::model::{Card, Model, Settings, Weights};
 use crate::numbers::Numbers;
 use crate::places::Places;
@@ -81,7 +81,7 @@ impl Model {
     }
 
     fn open(path: &Path, mapped: bool) -> Result<Model> {
-        let file = memory::map(path).map_err(|e| Error::file(path, e))?;
+        let file = machine::map(path).map_err(|e| Error::file(path, e))?;
         let source = Source { file: Arc::new(file), mapped };
         parse(&source).map_err(|reason| Error::ModelFile { path: path.to_owned(), reason })
     }

@@ -11,8 +11,8 @@ use rayon::prelude::*;
 use crate::data::{Row, Rows};
 use crate::error::{Error, Result};
 use crate::forest::{Entry, Level, Parts};
+use crate::machine;
 use crate::math::{log_sum_exp, vectorised};
-use crate::memory;
 use crate::numbers::Numbers;
 use crate::places::Places;
 use crate::solve::in_pool;
@@ -167,7 +167,7 @@ impl Linear {
             return Ok(Linear::with_places(places, self.table().into_owned()));
         }
         let old = self.table();
-        let mut table: Vec<f32> = memory::zeroed((features + 1) * classes);
+        let mut table: Vec<f32> = machine::zeroed((features + 1) * classes);
         let (weights, bias) = table.split_at_mut(features * classes);
         for (new, old) in weights.chunks_mut(classes).zip(old[..self.places.cells()].chunks(self.classes())) {
             new[..old.len()].copy_from_slice(old);
