@@ -29,7 +29,8 @@ DENY ?=
 TOOLS := $(abspath target/tools/bin)
 deny: export PATH := $(TOOLS):$(PATH)
 deny:
-	@cargo deny --version >/dev/null 2>&1 || cargo install --locked --root target/tools cargo-deny
+	@cargo deny --version >/dev/null 2>&1 || CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off \
+	cargo install --quiet --locked --root target/tools cargo-deny
 	cargo deny --offline check --hide-inclusion-graph licenses bans sources
 	$(if $(DENY),cargo deny check $(DENY))
 
