@@ -1,5 +1,8 @@
 # make demo   build and see the whole method on made data
 # make test   everything that has to pass: format, lints, tests, doctests, command line, Python checks
+# make fuzz   every reader, the text pipeline and the model file, a million inputs each, guided by coverage; an hour
+# make crash  200 training runs killed at random moments
+# make deny   licences, duplicate versions and sources of dependencies; installs cargo-deny if it is not there
 # make bench  beside the speed of memory, and beside others on the data in OVE_DATA (default ../shared/data); hours
 # make bench-quick  the peers on 20,000 rows
 
@@ -7,20 +10,44 @@ PYTHON ?= python3
 VENV := .venv
 export OVE_DATA ?= $(abspath ../shared/data)
 
-.PHONY: demo test lint rust-test python-test bench bench-quick bench-build bench-newsgroups bench-peers clean
+.PHONY: demo test lint deny rust-test valgrind-test fuzz crash python-test bench bench-quick bench-build bench-newsgroups bench-peers clean
 
 demo:
 	cargo run --release --package ove-cli -- demo
 
-test: lint rust-test python-test
+test: lint rust-test valgrind-test python-test
 
 lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --quiet
+	@if PATH="$(TOOLS):$$PATH" cargo deny --version >/dev/null 2>&1; then $(MAKE) --no-print-directory deny; \
+	else echo "cargo-deny is not installed, so dependencies were not looked at: make deny installs it and looks"; fi
+
+# Without a network there is no list of advisories to compare with; DENY=advisories looks them up too.
+DENY ?=
+TOOLS := $(abspath target/tools/bin)
+deny: export PATH := $(TOOLS):$(PATH)
+deny:
+	@cargo deny --version >/dev/null 2>&1 || CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off \
+	cargo install --quiet --locked --root target/tools cargo-deny
+	cargo deny --offline check --hide-inclusion-graph licenses bans sources
+	$(if $(DENY),cargo deny check $(DENY))
 
 rust-test:
 	cargo test --workspace
+
+# The module with `unsafe`, where valgrind sees every access to memory.
+valgrind-test:
+	@if command -v valgrind >/dev/null; then CARGO_TARGET_$(HOST)_RUNNER="valgrind --quiet --error-exitcode=1" \
+	cargo test --workspace --lib machine::; else echo "valgrind is not installed: skipped"; fi
+HOST = $(shell rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
+
+fuzz:
+	fuzz/run
+
+crash:
+	OVE_KILLS=200 cargo test --release --package ove-cli --test crash -- --nocapture
 
 # Independent references and the browser: scikit-learn, safetensors, headless Chromium.
 python-test: $(VENV)/installed
@@ -61,4 +88,4 @@ $(VENV)/installed: tests/python/requirements.txt
 
 clean:
 	cargo clean
-	rm -rf $(VENV) demo report bench/.envs bench/out bench/out-quick
+	rm -rf fuzz/target fuzz/found fuzz/artifacts $(VENV) demo report bench/.envs bench/out bench/out-quick

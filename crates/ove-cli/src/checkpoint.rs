@@ -1,5 +1,6 @@
 //! `ove train --checkpoint`: when a run keeps its state, and how it goes on.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
@@ -67,20 +68,23 @@ impl Keeper {
         self.saved.take()
     }
 
-    /// Writes a checkpoint if one is due, or if the run is about to be stopped. A disk that is full now may not be next time, so a
+    /// Writes a checkpoint if one is due, or if the run is to stop; whether it is. A disk that is full now may not be next time, so a
     /// failure is told and the run goes on.
-    pub fn hear(&mut self, epochs: f64, save: &Save<'_>) {
-        let Some(checkpoints) = &mut self.checkpoints else { return };
+    pub fn hear(&mut self, epochs: f64, save: &Save<'_>) -> ControlFlow<()> {
+        // Asked once: a request that comes while a checkpoint is written is for the next time, when it gets its own.
+        let flow = interrupt::flow();
+        let Some(checkpoints) = &mut self.checkpoints else { return flow };
         if std::mem::take(&mut self.went_on) {
             checkpoints.went_on(epochs);
         }
-        let stopping = interrupt::requested();
-        if stopping || checkpoints.is_due(epochs) {
+        // Several threads may hear that a forest is to stop.
+        if !self.stopped && (flow.is_break() || checkpoints.is_due(epochs)) {
             match checkpoints.write(epochs, save) {
-                Ok(()) => self.stopped = stopping,
+                Ok(()) => self.stopped = flow.is_break(),
                 Err(error) => eprintln!("warning: no checkpoint: {error}"),
             }
         }
+        flow
     }
 
     /// Whether Ctrl-C ended the run and a checkpoint holds what was reached.

@@ -62,6 +62,20 @@ impl DataFlags {
         Ok((cached.text, cached.data))
     }
 
+    /// Reads rows or texts for a model that goes on: terms that its vocabulary lacks are added to it.
+    pub fn read_more(self, path: &Path, text: Option<&Text>, threads: usize) -> Result<(Option<Text>, Dataset)> {
+        let options = self.options(true);
+        let (text, data) = match text {
+            Some(text) => {
+                let (text, data) = read_texts(path, &options)?.extend(text, threads)?;
+                (Some(text), data)
+            }
+            None => (None, read(path, &options)?),
+        };
+        tell_skipped(&data.skipped, path);
+        Ok((text, data))
+    }
+
     /// Reads rows, or texts if there is something that makes rows of them.
     pub fn read_with(self, text: Option<&Text>, path: &Path, labels_required: bool, threads: usize) -> Result<Dataset> {
         let options = self.options(labels_required);

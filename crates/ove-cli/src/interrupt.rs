@@ -2,20 +2,32 @@
 //! one gives up on that. At any other time it ends the program at once: nothing is half-written then.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::SeqCst};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-static REQUESTS: AtomicU8 = AtomicU8::new(0);
+/// Signals this soon after the first are the same request: some programs send theirs to a process and again to its group.
+const ECHO: Duration = Duration::from_millis(500);
+
+/// When the first one came.
+static FIRST: OnceLock<Instant> = OnceLock::new();
 static HELD: AtomicBool = AtomicBool::new(false);
 
 /// Starts listening.
 pub fn install() -> Result<()> {
     ctrlc::set_handler(|| {
-        let earlier = REQUESTS.fetch_add(1, SeqCst);
-        if earlier > 0 || !HELD.load(SeqCst) {
+        if !HELD.load(SeqCst) {
             std::process::exit(130);
         }
+        if let Some(first) = FIRST.get() {
+            if first.elapsed() > ECHO {
+                std::process::exit(130);
+            }
+            return;
+        }
+        let _ = FIRST.set(Instant::now());
         eprintln!("\nstopping; press Ctrl-C again to give up what was reached");
     })
     .context("listening for Ctrl-C")
@@ -31,7 +43,7 @@ pub fn held<R>(work: impl FnOnce() -> R) -> R {
 
 /// Whether Ctrl-C was pressed, or SIGTERM came.
 pub fn requested() -> bool {
-    REQUESTS.load(SeqCst) > 0
+    FIRST.get().is_some()
 }
 
 /// Whether work that may be stopped goes on.

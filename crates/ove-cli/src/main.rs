@@ -20,6 +20,7 @@ mod estimate;
 mod evaluate;
 mod experiment;
 mod files;
+mod from;
 mod generate;
 mod held_out;
 mod input;
@@ -52,7 +53,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Demo(demo::Args),
-    Train(train::Args),
+    Train(Box<train::Args>),
     Predict(predict::Args),
     Evaluate(evaluate::Args),
     Inspect(inspect::Args),
@@ -67,7 +68,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = interrupt::install().and_then(|()| match cli.command {
         Command::Demo(args) => demo::run(args),
-        Command::Train(args) => train::run(args),
+        Command::Train(args) => train::run(*args),
         Command::Predict(args) => predict::run(args),
         Command::Evaluate(args) => evaluate::run(args),
         Command::Inspect(args) => inspect::run(args),

@@ -161,7 +161,11 @@ pub struct LinearFlags {
 impl LinearFlags {
     /// The options that the flags say.
     pub fn options(&self, solver: Solver) -> Options {
-        let usual = Options::default();
+        self.options_beside(solver, Options::default())
+    }
+
+    /// The same, where a flag that is not given means what is usual.
+    fn options_beside(&self, solver: Solver, usual: Options) -> Options {
         Options {
             objective: self.objective.objective.unwrap_or(usual.objective),
             solver,
@@ -230,6 +234,21 @@ impl TrainFlags {
         let passes = &self.linear.passes;
         let is_stochastic = settings.linear().is_some_and(|options| options.solver == Solver::Stochastic);
         is_stochastic && passes.epochs.is_none() && passes.learning_rate.is_none()
+    }
+
+    /// The options that the flags say for a linear model that goes on: objective, penalty, classes, sampler, passes and rate are its own,
+    /// unless they are given.
+    pub fn going_on(&self, own: &Options, class_weight: ClassWeight) -> Result<Options, &'static str> {
+        let solver = match self.solver {
+            None => own.solver,
+            Some(SolverKind::Stochastic) => Solver::Stochastic,
+            Some(SolverKind::Batch) => Solver::Batch,
+            Some(SolverKind::Forest) => {
+                return Err("--solver forest: the model of --from is linear, and goes on as such");
+            }
+        };
+        let penalty_on_bias = own.penalty_on_bias && !self.no_penalty_on_bias;
+        Ok(Options { penalty_on_bias, class_weight, ..self.linear.options_beside(solver, own.clone()) })
     }
 
     fn forest(&self, class_weight: ClassWeight) -> ForestOptions {

@@ -1,5 +1,6 @@
 //! `ove train`.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -10,10 +11,11 @@ use ove::read::class_weights;
 use ove::solve::{Begin, forest, learning_rate};
 use ove::step::StepKind;
 use ove::text::Text;
-use ove::{Dataset, Fit, Model, Problem, Settings, Weights};
+use ove::{Dataset, Fit, Linear, Model, Problem, Settings, Weights};
 use serde_json::json;
 
 use crate::checkpoint::{CheckpointFlags, Keeper};
+use crate::from::From;
 use crate::input::DataFlags;
 use crate::memory::{self, Bytes};
 use crate::settings::{TextFlags, TrainFlags};
@@ -56,6 +58,9 @@ pub struct Args {
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
+    /// Go on training this linear model with these rows, which may have new classes and new features; it keeps its text settings
+    #[arg(long, value_name = "MODEL", conflicts_with = "cache")]
+    from: Option<PathBuf>,
     #[command(flatten)]
     checkpoint: CheckpointFlags,
     #[command(flatten)]
@@ -74,23 +79,29 @@ pub fn run(args: Args) -> Result<()> {
         // Better now than after hours of training.
         std::fs::File::open(valid).with_context(|| valid.display().to_string())?;
     }
-    let (text, mut data) = match &args.cache {
-        Some(folder) => args.input.read_cached(folder, &args.data, &args.text.options(), threads)?,
-        None => args.input.read(&args.data, &args.text.options(), threads)?,
+    let from = From::open(args.from.as_deref())?;
+    let (text, mut data) = match (&from, &args.cache) {
+        (Some(from), _) => args.input.read_more(&args.data, from.text(), threads)?,
+        (None, Some(folder)) => args.input.read_cached(folder, &args.data, &args.text.options(), threads)?,
+        (None, None) => args.input.read(&args.data, &args.text.options(), threads)?,
     };
     data.drop_unused_classes();
+    from.as_ref().map_or(Ok(()), |from| from.number(&mut data))?;
     let class_weight = class_weight(args.class_weight.as_deref(), &data.classes)?;
-    let mut settings = args.flags.settings(data.classes.len(), data.bytes_on_disk() <= args.memory.0, class_weight);
-    if let Settings::Linear(options) = &mut settings {
-        keep_within(args.memory, &data, options)?;
-    }
+    let mut settings = match from.as_ref().and_then(|from| from.settings().linear()) {
+        Some(own) => Settings::Linear(args.flags.going_on(own, class_weight).map_err(anyhow::Error::msg)?),
+        None => args.flags.settings(data.classes.len(), data.bytes_on_disk() <= args.memory.0, class_weight),
+    };
+    keep_within(args.memory, &data, &mut settings, from.as_ref())?;
+    let weights = from.as_ref().map(|from| from.start(&data)).transpose()?;
     eprintln!("{} rows, {} features, {} classes", data.len(), data.features(), data.classes.len());
     if let Settings::Linear(Options { cells: Some(cells), .. }) = &settings {
         eprintln!("their weights share {cells} cells, which --memory allows");
     }
 
     let start = Instant::now();
-    let chooses = args.flags.choose_passes(&settings);
+    // A model that goes on has chosen already.
+    let chooses = from.is_none() && args.flags.choose_passes(&settings);
     let held_out = match &settings {
         Settings::Linear(options) if chooses || args.calibrate => {
             hold_out(&args, text.as_ref(), &mut data, options.seed)?
@@ -104,7 +115,7 @@ pub fn run(args: Args) -> Result<()> {
                     choose_passes(&mut options, &data, held_out.as_ref())?;
                 }
                 let stop_on = held_out.as_ref().filter(|_| chooses);
-                let fit = fit_kept(&data, &options, stop_on, &mut keeper)?;
+                let fit = fit_kept(&data, &options, weights.as_ref(), stop_on, &mut keeper)?;
                 let updates = fit.updates;
                 (into_model(fit, &data, options), updates)
             }
@@ -114,6 +125,9 @@ pub fn run(args: Args) -> Result<()> {
             return Ok(None);
         }
         model.card.text = text;
+        if let Some(from) = &from {
+            from.add_to(&mut model.card);
+        }
         if let Some(rows) = &held_out {
             calibrate(&mut model, rows, threads)?;
         }
@@ -121,7 +135,9 @@ pub fn run(args: Args) -> Result<()> {
             prune(&mut model, threshold, &args)?;
         }
         model.save(&args.output).context("saving the model")?;
-        keeper.clear()?;
+        if model.card.finished {
+            keeper.clear()?;
+        }
         anyhow::Ok(Some((model, updates)))
     })?;
     let Some((model, updates)) = trained else {
@@ -240,21 +256,26 @@ fn calibrate(model: &mut Model, rows: &held_out::Rows, threads: usize) -> Result
 
 /// Trains with a progress line.
 pub fn fit(data: &Dataset, options: &Options) -> Result<Fit> {
-    fit_kept(data, options, None, &mut Keeper::default())
+    fit_kept(data, options, None, None, &mut Keeper::default())
 }
 
-/// The same with checkpoints, stopping when held-out rows no longer gain.
-fn fit_kept(data: &Dataset, options: &Options, stop_on: Option<&held_out::Rows>, keeper: &mut Keeper) -> Result<Fit> {
+/// The same from other weights than zero and with checkpoints, stopping when held-out rows no longer gain.
+fn fit_kept(
+    data: &Dataset,
+    options: &Options,
+    start: Option<&Linear>,
+    stop_on: Option<&held_out::Rows>,
+    keeper: &mut Keeper,
+) -> Result<Fit> {
     let problem = problem(data);
     let mut line = progress::Line::new(data.len());
     let saved = keeper.take_saved();
     let held_out = stop_on.map(held_out::Rows::view);
-    let begin = Begin { start: None, saved: saved.as_ref(), held_out };
+    let begin = Begin { start, saved: saved.as_ref(), held_out };
     let fit = ove::solve::train_with(begin, &problem, options, &mut |progress| {
-        if progress.done < 1.0 {
-            keeper.hear(progress.epochs, progress.save);
-        }
-        line.hear(progress)
+        // The keeper decides whether to go on.
+        let _ = line.hear(progress);
+        if progress.done < 1.0 { keeper.hear(progress.epochs, progress.save) } else { ControlFlow::Continue(()) }
     });
     line.finish();
     Ok(fit?)
@@ -268,10 +289,7 @@ fn grow(data: &Dataset, options: ForestOptions, keeper: &mut Keeper) -> Result<(
     let saved = keeper.take_saved();
     let (forest, finished) = forest::train_with(saved.as_ref(), &problem(data), &options, &mut |growing| {
         bar.set_position((growing.done * STEPS as f64) as u64);
-        if growing.done < 1.0 {
-            keeper.hear(growing.epochs, growing.save);
-        }
-        interrupt::flow()
+        if growing.done < 1.0 { keeper.hear(growing.epochs, growing.save) } else { ControlFlow::Continue(()) }
     })?;
     bar.finish_and_clear();
     let updates = (data.len() * options.epochs_for(data.len()) * options.trees) as u64;
@@ -325,11 +343,24 @@ fn check_output(path: &Path) -> Result<()> {
     if !folder.is_dir() {
         bail!("{}: the folder {} is not there", path.display(), folder.display());
     }
-    Ok(())
+    Ok(ove::file::check_place(path)?)
 }
 
+/// What lists of all features may take whatever --memory says of the weights.
+const LISTS: u64 = 1 << 30;
+
 /// Has weights share cells where the budget is too small for all of them, before anything is allocated. Refuses where that does not help.
-fn keep_within(memory: Bytes, data: &Dataset, options: &mut Options) -> Result<()> {
+fn keep_within(memory: Bytes, data: &Dataset, settings: &mut Settings, from: Option<&From>) -> Result<()> {
+    // Lists of all features, several of which every way to train makes: a mistaken number of a feature must not fill the memory.
+    let lists = Bytes(data.features() as u64 * 32);
+    if lists.0 > memory.0.max(LISTS) {
+        bail!("{} features need {lists} for their lists alone, but --memory allows {memory}", data.features());
+    }
+    let Settings::Linear(options) = settings else { return Ok(()) };
+    if let Some(cells) = from.and_then(From::cells) {
+        options.cells = Some(cells);
+        return Ok(());
+    }
     let bytes_a_cell = match (options.solver, options.step) {
         // Six vectors in 64 bits and six pairs of vectors in 32 take 96 bytes; the rest is for the derivatives of the rows.
         (Solver::Batch, _) => 16 * 8,
@@ -343,7 +374,7 @@ fn keep_within(memory: Bytes, data: &Dataset, options: &mut Options) -> Result<(
         return Ok(());
     }
     let shared = (memory.0 / bytes_a_cell).saturating_sub(classes);
-    if options.solver == Solver::Batch || shared < classes {
+    if options.solver == Solver::Batch || shared < classes || from.is_some() {
         bail!(
             "{classes} classes times {features} features need {needed} for the {} solver, but --memory allows {memory}",
             options.solver,

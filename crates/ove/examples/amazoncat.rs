@@ -9,7 +9,7 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use ove::memory;
+use ove::machine;
 use ove::random::Stream;
 use ove::step::StepKind;
 use ove::synthetic::amazoncat::{AmazonCat, Part};
@@ -43,7 +43,7 @@ fn main() -> ove::Result<()> {
 /// Reads and writes, in random order of rows, the weights of each row's features for as many random classes as an update visits.
 fn bare_loop(data: &Dataset) -> f64 {
     let classes = data.classes.len();
-    let mut table: Vec<f32> = memory::zeroed(data.features() * classes);
+    let mut table: Vec<f32> = machine::zeroed(data.features() * classes);
     let mut random = Stream::of(&[0]);
     let mut order: Vec<usize> = (0..data.len()).collect();
     random.shuffle(&mut order);

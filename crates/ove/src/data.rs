@@ -206,6 +206,11 @@ impl Dataset {
         self.features
     }
 
+    /// Allows rows so many features at least: those of a set that this one belongs to.
+    pub fn allow_features(&mut self, features: usize) {
+        self.features = self.features.max(features);
+    }
+
     /// How many rows.
     pub fn len(&self) -> usize {
         self.labels.len()

@@ -12,7 +12,7 @@ mod levels;
 
 use std::borrow::Cow;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use serde_json::json;
 
 use crate::error::{Error, Result};
 use crate::linear::Linear;
-use crate::memory;
+use crate::machine;
 use crate::model::{Card, Model, Settings, Weights};
 use crate::numbers::Numbers;
 use crate::places::Places;
@@ -35,7 +35,14 @@ const VERSION: &str = "2";
 
 impl Model {
     /// Writes the model.
+    ///
+    /// A model with a weight that is not finite is refused.
     pub fn save(&self, path: &Path) -> Result<()> {
+        if let Some(Err(reason)) =
+            self.linear().filter(|linear| linear.kept().is_none()).map(|l| check_finite(&l.table()))
+        {
+            return Err(Error::ModelFile { path: path.to_owned(), reason });
+        }
         let card = serde_json::to_string(&self.card)
             .map_err(|e| Error::ModelFile { path: path.to_owned(), reason: e.to_string() })?;
         let mut tensors = match &self.weights {
@@ -57,7 +64,8 @@ impl Model {
                 file.write_all(header.as_bytes())?;
                 tensors.iter().flat_map(|tensor| &tensor.pieces).try_for_each(|piece| file.write_all(piece))
             };
-            write().map_err(|e| Error::file(path, e))
+            let size = header.len() + tensors.iter().map(Tensor::len).sum::<usize>();
+            write().map_err(|e| unwritten(path, size, e))
         })
     }
 
@@ -73,7 +81,7 @@ impl Model {
     }
 
     fn open(path: &Path, mapped: bool) -> Result<Model> {
-        let file = memory::map(path).map_err(|e| Error::file(path, e))?;
+        let file = machine::map(path).map_err(|e| Error::file(path, e))?;
         let source = Source { file: Arc::new(file), mapped };
         parse(&source).map_err(|reason| Error::ModelFile { path: path.to_owned(), reason })
     }
@@ -130,11 +138,37 @@ fn header(card: &str, linear: Option<&Linear>, tensors: &[Tensor]) -> String {
     header.to_string()
 }
 
-/// Has `write` fill a file beside `path`, then puts it in the place of `path`. On failure nothing is left behind.
-pub fn write_beside(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+/// Why a file of so many bytes could not be written, and what it takes.
+pub(crate) fn unwritten(path: &Path, bytes: usize, error: io::Error) -> Error {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")).display();
+    let needed = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            format!("; {folder} needs room for {:.1} MB", bytes as f64 / 1e6)
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            format!("; it must be allowed to make files in {folder}")
+        }
+        _ => String::new(),
+    };
+    Error::file(path, io::Error::new(error.kind(), format!("{error}{needed}")))
+}
+
+/// Where a file is written before it takes the place of `path`.
+fn beside(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.part", std::process::id()));
-    let beside = path.with_file_name(name);
+    path.with_file_name(name)
+}
+
+/// Whether a file could be written here, by writing an empty one beside it.
+pub fn check_place(path: &Path) -> Result<()> {
+    let beside = beside(path);
+    File::create(&beside).and_then(|_| fs::remove_file(&beside)).map_err(|e| unwritten(path, 0, e))
+}
+
+/// Has `write` fill a file beside `path`, then puts it in the place of `path`. On failure nothing is left behind.
+pub fn write_beside(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let beside = beside(path);
     let finish = || -> Result<()> {
         write(&beside)?;
         let sync = |path: &PathBuf| File::open(path)?.sync_all();
@@ -248,8 +282,9 @@ fn places(shape: &[usize], classes: usize, hashed: Option<&String>) -> std::resu
         (&[_, _], None) => Err(format!("weights {shape:?} for {classes} classes")),
         (_, None) => Err("weights that are not a matrix".into()),
         (&[cells], Some(features)) if cells >= classes => match features.parse() {
-            Ok(features) => Ok(Places::hashed(features, classes, cells)),
-            Err(_) => Err(format!("hashed_features `{features}`, but it is a number")),
+            // Features are numbers of 32 bits.
+            Ok(features) if features <= u32::MAX as usize => Ok(Places::hashed(features, classes, cells)),
+            _ => Err(format!("hashed_features `{features}`, but it is a number up to {}", u32::MAX)),
         },
         (_, Some(_)) => Err(format!("weights {shape:?} for {classes} classes that share cells")),
     }
@@ -264,9 +299,9 @@ fn floats<'a>(tensor: &TensorView<'a>) -> std::result::Result<&'a [u8], String> 
 }
 
 fn parse_text(options: TextOptions, file: &SafeTensors, features: usize) -> std::result::Result<Text, String> {
-    let terms = file.tensor("terms").map_err(|e| e.to_string())?;
+    let terms = levels::bytes(file, "terms", Dtype::U8)?;
     let idf = bytemuck::pod_collect_to_vec::<u8, f32>(floats(&file.tensor("idf").map_err(|e| e.to_string())?)?);
-    let lines = std::str::from_utf8(terms.data()).map_err(|e| format!("terms: {e}"))?;
+    let lines = std::str::from_utf8(terms).map_err(|e| format!("terms: {e}"))?;
     if let Some(weight) = idf.iter().find(|weight| !weight.is_finite()) {
         return Err(format!("the weight {weight} of a term, but weights are finite"));
     }

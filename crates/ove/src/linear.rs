@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use crate::data::{Row, Rows};
 use crate::error::{Error, Result};
 use crate::forest::{Entry, Level, Parts};
+use crate::machine;
 use crate::math::{log_sum_exp, vectorised};
 use crate::numbers::Numbers;
 use crate::places::Places;
@@ -150,6 +151,29 @@ impl Linear {
             numbers.par_iter_mut().for_each(|weight| *weight *= factor);
             *table = numbers.into();
         }
+    }
+
+    /// The same weights for more features and classes, whose own are zero. Weights that share cells leave no room for new classes.
+    pub fn grown(&self, features: usize, classes: usize) -> Result<Linear> {
+        assert!(features >= self.features() && classes >= self.classes(), "models grow");
+        if self.places.is_hashed() {
+            if classes > self.classes() {
+                return Err(Error::Mismatch {
+                    found: format!("{} new classes", classes - self.classes()),
+                    allowed: "the weights of the model share cells, which have no place for them".into(),
+                });
+            }
+            let places = Places::hashed(features, classes, self.places.cells());
+            return Ok(Linear::with_places(places, self.table().into_owned()));
+        }
+        let old = self.table();
+        let mut table: Vec<f32> = machine::zeroed((features + 1) * classes);
+        let (weights, bias) = table.split_at_mut(features * classes);
+        for (new, old) in weights.chunks_mut(classes).zip(old[..self.places.cells()].chunks(self.classes())) {
+            new[..old.len()].copy_from_slice(old);
+        }
+        bias[..self.classes()].copy_from_slice(self.bias());
+        Ok(Linear::with_places(Places::dense(features, classes), table))
     }
 
     /// The scores of all classes for a row. Features that the model does not know count as absent.

@@ -3,32 +3,7 @@
 //! Scalar functions never overflow and need no clamp: each works on an exponential of a number that is not positive.
 //! Vector kernels add in a fixed order and without fused multiply-add, so SSE2, AVX2 and NEON give the same bits.
 
-/// Compiles a function twice, plainly and for AVX2, and calls the second where the processor has it. The look at the processor costs
-/// a load and a branch, so wrap the loop over a row or a piece, never a single product.
-macro_rules! vectorised {
-    ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $kind:ty),* $(,)?) $(-> $out:ty)? $body:block) => {
-        $(#[$meta])*
-        #[allow(unsafe_code)]
-        $vis fn $name($($arg: $kind),*) $(-> $out)? {
-            #[inline(always)]
-            fn plain($($arg: $kind),*) $(-> $out)? $body
-
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx2")]
-                fn with_avx2($($arg: $kind),*) $(-> $out)? {
-                    plain($($arg),*)
-                }
-                if std::arch::is_x86_feature_detected!("avx2") {
-                    // SAFETY: the function needs nothing but AVX2, which was just found.
-                    return unsafe { with_avx2($($arg),*) };
-                }
-            }
-            plain($($arg),*)
-        }
-    };
-}
-pub(crate) use vectorised;
+pub(crate) use crate::machine::vectorised;
 
 /// log(1 + eˣ) and its derivative σ(x), from one exponential.
 ///

@@ -11,7 +11,7 @@ use bytemuck::Pod;
 use memmap2::Mmap;
 
 use crate::error::{Error, Result};
-use crate::memory;
+use crate::machine;
 
 /// A list of numbers that reads like a slice.
 #[derive(Clone)]
@@ -35,7 +35,7 @@ impl<T: Pod> Numbers<T> {
 
     /// A whole file of numbers.
     pub(crate) fn file(path: &Path) -> Result<Self> {
-        let file = Arc::new(memory::map(path).map_err(|e| Error::file(path, e))?);
+        let file = Arc::new(machine::map(path).map_err(|e| Error::file(path, e))?);
         let bytes = file.len() / size_of::<T>() * size_of::<T>();
         Ok(Numbers::mapped(&file, 0..bytes))
     }
@@ -44,7 +44,7 @@ impl<T: Pod> Numbers<T> {
     pub(crate) fn forget(&self, range: Range<usize>) {
         if let Place::Mapped(file, bytes, _) = &self.0 {
             let size = size_of::<T>();
-            memory::forget(file, bytes.start + range.start * size..bytes.start + range.end * size);
+            machine::forget(file, bytes.start + range.start * size..bytes.start + range.end * size);
         }
     }
 

@@ -138,7 +138,7 @@ fn read_source(source: Source, options: &ReadOptions, detect: fn(&Source) -> Res
         Some(format) => format,
         None => detect(&source)?,
     };
-    if source.is_stdin() && matches!(format, Format::Idx | Format::Triples) {
+    if source.is_stdin() && options.labels_required && matches!(format, Format::Idx | Format::Triples) {
         return Err(Error::Option {
             name: "format",
             found: format.to_string(),

@@ -194,7 +194,7 @@ pub struct Begin<'a> {
 impl Begin<'_> {
     /// Refuses a checkpoint of other data or options.
     fn check(&self, problem: &Problem<'_>, options: &impl Serialize) -> Result<()> {
-        self.saved.map_or(Ok(()), |saved| saved.check(&Identity::new(problem, options, self.start)))
+        self.saved.map_or(Ok(()), |saved| saved.check(&Identity::new(problem, options, self)))
     }
 
     /// Writes the state of a run that began here.
@@ -205,7 +205,7 @@ impl Begin<'_> {
         facts: &impl Serialize,
         tables: &[Table<'_>],
     ) -> Result<()> {
-        checkpoint::write(path, &Identity::new(problem, options, self.start), facts, tables)
+        checkpoint::write(path, &Identity::new(problem, options, self), facts, tables)
     }
 }
 

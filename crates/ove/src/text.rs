@@ -44,6 +44,9 @@ use terms::Terms;
 /// chunk stay in the cache.
 const CHUNK_BYTES: usize = 4 << 20;
 
+/// The longest n-gram: a text of n words has n terms of each length.
+const LONGEST_NGRAM: usize = 16;
+
 /// How texts become rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextOptions {
@@ -73,6 +76,10 @@ impl TextOptions {
             if value == 0 {
                 return Err(Error::Option { name, found: value.to_string(), allowed: "it is at least 1".into() });
             }
+        }
+        if self.ngrams > LONGEST_NGRAM {
+            let allowed = format!("it is at most {LONGEST_NGRAM}");
+            return Err(Error::Option { name: "ngrams", found: self.ngrams.to_string(), allowed });
         }
         Ok(())
     }
@@ -143,6 +150,26 @@ impl Text {
             frequencies[feature as usize] += 1;
         }
         pieces
+    }
+
+    /// This vocabulary with the terms of more texts after its own, where enough of these have them. Terms that are known keep their
+    /// weight, so that the rows of a text stay as they were; new ones are weighed by the new texts.
+    pub fn extended(&self, texts: &[&str], threads: usize) -> Result<Text> {
+        if self.options.hash.is_some() {
+            return Ok(self.clone());
+        }
+        in_pool(threads, || {
+            let found = fit::fit(&self.options, &chunks(texts));
+            let weights = idf(&self.options, texts.len(), &found.frequencies);
+            let (mut names, mut known) = (self.names.clone(), self.idf.clone());
+            for (at, name) in found.names.iter().enumerate() {
+                if self.features.get(terms::hash_of_name(name)).is_none() {
+                    names.push_with(|lines| lines.push_str(name));
+                    known.extend(weights.get(at));
+                }
+            }
+            Text::new(self.options, names, known)
+        })
     }
 
     /// From settings, the name of each feature (none if features are hashes), and the weight of each (none without idf).

@@ -419,7 +419,7 @@ fn triples_errors() {
         assert_eq!(error(&[rows, ("t.label", labels.as_bytes()), ("t.map", map.as_bytes())]), expected);
     }
     let gap = Files::new(&[("t.data", b"1 1 1\n4000000000 1 1\n")]).error(&unlabelled());
-    assert_eq!(gap, "t.data:2:1: document 4000000000, but at most 1000000 without words follow 1");
+    assert_eq!(gap, "t.data:2:1: document 4000000000, but at most 1000 without words follow 1");
 }
 
 fn texts(name: &str, content: &[u8], options: &ReadOptions) -> Texts {

@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::digest::Digest;
+use crate::data::Rows;
 use crate::error::{Error, Result};
-use crate::linear::Linear;
-use crate::solve::Problem;
+use crate::labels::Labels;
+use crate::solve::{Begin, Problem};
 
 /// The settings, and the sums of everything that training reads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,19 +22,22 @@ pub(crate) struct Identity {
     row_weights_sum: u64,
     /// Of the weights that the run started from.
     start_sum: Option<u64>,
+    /// Of the rows that may end it.
+    held_out_sum: Option<u64>,
 }
 
 impl Identity {
-    pub fn new(problem: &Problem<'_>, options: &impl Serialize, start: Option<&Linear>) -> Self {
+    pub fn new(problem: &Problem<'_>, options: &impl Serialize, begin: &Begin<'_>) -> Self {
         Identity {
             options: serde_json::to_value(options).expect("settings are numbers and names"),
             rows: problem.rows.len(),
             features: problem.rows.features(),
             classes: problem.classes,
-            entries_sum: entries_sum(problem),
-            labels_sum: labels_sum(problem),
+            entries_sum: entries_sum(problem.rows),
+            labels_sum: labels_sum(problem.labels),
             row_weights_sum: Digest::of(bytemuck::cast_slice(problem.row_weights)),
-            start_sum: start.map(|linear| Digest::of(bytemuck::cast_slice(&linear.table()[..]))),
+            start_sum: begin.start.map(|linear| Digest::of(bytemuck::cast_slice(&linear.table()[..]))),
+            held_out_sum: begin.held_out.map(|held| entries_sum(held.rows) ^ labels_sum(held.labels).rotate_left(1)),
         }
     }
 
@@ -57,6 +61,7 @@ impl Identity {
             ("labels of rows", self.labels_sum == kept.labels_sum),
             ("weights of rows", self.row_weights_sum == kept.row_weights_sum),
             ("weights to start from", self.start_sum == kept.start_sum),
+            ("held-out rows", self.held_out_sum == kept.held_out_sum),
         ] {
             if !same {
                 return differ(
@@ -83,9 +88,9 @@ fn first_difference(now: &Value, then: &Value) -> Option<(String, String, String
     Some((name.replace('_', "-"), show(now.get(name)), show(then.get(name))))
 }
 
-fn entries_sum(problem: &Problem<'_>) -> u64 {
+fn entries_sum(rows: Rows<'_>) -> u64 {
     let mut digest = Digest::default();
-    problem.rows.each(|row| {
+    rows.each(|row| {
         digest.update(&row.indices.len().to_le_bytes());
         digest.update(bytemuck::cast_slice(row.indices));
         digest.update(bytemuck::cast_slice(row.values));
@@ -93,9 +98,9 @@ fn entries_sum(problem: &Problem<'_>) -> u64 {
     digest.finish()
 }
 
-fn labels_sum(problem: &Problem<'_>) -> u64 {
+fn labels_sum(labels: &Labels) -> u64 {
     let mut digest = Digest::default();
-    for labels in problem.labels.iter() {
+    for labels in labels.iter() {
         digest.update(&labels.len().to_le_bytes());
         digest.update(bytemuck::cast_slice(labels));
     }

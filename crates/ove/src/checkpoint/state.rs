@@ -18,7 +18,7 @@ use serde_json::json;
 use super::digest::Digest;
 use super::identity::Identity;
 use crate::error::{Error, Result};
-use crate::file::write_beside;
+use crate::file::{unwritten, write_beside};
 
 const VERSION: &str = "1";
 
@@ -79,7 +79,7 @@ pub(crate) fn write(path: &Path, identity: &Identity, facts: &impl Serialize, ta
             out.out.write_all(&sum.to_le_bytes())?;
             out.out.flush()
         };
-        write().map_err(|e| Error::file(path, e))
+        write().map_err(|e| unwritten(path, header.len() + start, e))
     })
 }
 

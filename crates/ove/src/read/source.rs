@@ -86,7 +86,7 @@ impl Source {
         self.lines_before
     }
 
-    /// Whether this is standard input, which has no files beside it.
+    /// Whether this is standard input or stands in memory, and so has no files beside it.
     pub fn is_stdin(&self) -> bool {
         self.stdin
     }

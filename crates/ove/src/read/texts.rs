@@ -62,6 +62,13 @@ impl Texts {
         Ok((text, self.with_rows(data)))
     }
 
+    /// Extends a vocabulary by theirs and makes their rows.
+    pub fn extend(self, text: &Text, threads: usize) -> Result<(Text, Dataset)> {
+        let text = text.extended(&self.texts(), threads)?;
+        let data = self.rows(&text, threads)?;
+        Ok((text, data))
+    }
+
     /// Their rows in the vocabulary of others.
     pub fn rows(self, text: &Text, threads: usize) -> Result<Dataset> {
         let data = text.rows(&self.texts(), threads)?;

@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 
 /// How many documents without words may follow each other if no label file tells the number of documents: enough for
 /// all real data, and a mistaken number does not fill the memory.
-const GREATEST_GAP: u64 = 1_000_000;
+const GREATEST_GAP: u64 = 1000;
 
 /// The rows as far as they are read.
 struct Documents {

@@ -38,7 +38,7 @@ use crate::data::Row;
 use crate::disk::Windows;
 use crate::error::{Error, Result};
 use crate::linear::Linear;
-use crate::memory;
+use crate::machine;
 use crate::objective::Objective;
 use crate::options::Options;
 use crate::places::Places;
@@ -151,7 +151,7 @@ impl<'a, C: Cell> Run<'a, C> {
             * (1.0 + problem.rows.entries() as f64 / problem.rows.len() as f64);
         let threads = if touched < PARALLEL_FROM as f64 { 1 } else { rayon::current_num_threads() };
         let places = problem.places(options.cells);
-        let mut table: Vec<C> = memory::zeroed(places.cells() + places.classes());
+        let mut table: Vec<C> = machine::zeroed(places.cells() + places.classes());
         if let (Some(linear), None) = (begin.start, begin.saved) {
             table.par_iter_mut().zip(&linear.table()[..]).for_each(|(cell, &weight)| *cell = C::new(weight));
         }
@@ -191,6 +191,9 @@ impl<'a, C: Cell> Run<'a, C> {
             let passed = course.passed - epoch * batches;
             if passed >= batches {
                 continue;
+            }
+            if course.is_over() {
+                break;
             }
             let mut next = order.chunks(options.batch).skip(passed);
             let first = next.next().unwrap_or_default();
@@ -301,10 +304,10 @@ impl<'a, C: Cell> Run<'a, C> {
         self.label_weights.of_row(visit.row, labels, &mut visit.label_weights);
         if self.is_sequential() {
             let bias = &self.table[self.places.cells()..];
-            visit.classes.iter().for_each(|&class| memory::prefetch(&bias[class as usize]));
+            visit.classes.iter().for_each(|&class| machine::prefetch(&bias[class as usize]));
             for &start in &visit.starts {
                 let weights = &self.table[start..start + self.problem.classes];
-                visit.classes.iter().for_each(|&class| memory::prefetch(&weights[class as usize]));
+                visit.classes.iter().for_each(|&class| machine::prefetch(&weights[class as usize]));
             }
         }
     }

@@ -44,7 +44,7 @@ impl Names {
 
 impl Names {
     /// Adds the name that `write` appends to what it is given.
-    pub(super) fn push_with(&mut self, write: impl FnOnce(&mut String)) {
+    pub(crate) fn push_with(&mut self, write: impl FnOnce(&mut String)) {
         write(&mut self.lines);
         self.ends.push(self.lines.len());
         self.lines.push('\n');

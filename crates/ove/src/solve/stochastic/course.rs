@@ -65,6 +65,11 @@ impl Course {
     pub fn no_longer_gains(&mut self, nlpd: f64) -> bool {
         let (least, since) = self.best.unwrap_or((f64::INFINITY, 0));
         self.best = Some(if nlpd < least { (nlpd, 0) } else { (least, since + 1) });
+        self.is_over()
+    }
+
+    /// Whether held-out rows have ended the run.
+    pub fn is_over(&self) -> bool {
         self.best.is_some_and(|(_, since)| since >= PATIENCE)
     }
 

@@ -1,4 +1,5 @@
-//! Requests to the machine about large tables: 2 MB pages, what to fetch next, a file as memory, and what of it is no longer needed.
+//! What is asked of the machine itself, and the only place with `unsafe` in the library: 2 MB pages, what to fetch next, a file as
+//! memory and what of it is no longer needed, and wider vectors. Every use of it says why it is sound, and the tests of this file also run under valgrind.
 //!
 //! A weight table is read at random places. With 4 kB pages nearly every one of them also misses the translation cache; Linux gives 2 MB
 //! pages to memory that asks for them. And what the next row will need can be on its way while this one is computed.
@@ -71,6 +72,33 @@ pub fn forget(file: &Mmap, bytes: Range<usize>) {
 #[cfg(not(unix))]
 pub fn forget(_: &Mmap, _: Range<usize>) {}
 
+/// Compiles a function twice, plainly and for AVX2, and calls the second where the processor has it. The look at the processor costs
+/// a load and a branch, so wrap the loop over a row or a piece, never a single product.
+macro_rules! vectorised {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $kind:ty),* $(,)?) $(-> $out:ty)? $body:block) => {
+        $(#[$meta])*
+        #[allow(unsafe_code)]
+        $vis fn $name($($arg: $kind),*) $(-> $out)? {
+            #[inline(always)]
+            fn plain($($arg: $kind),*) $(-> $out)? $body
+
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx2")]
+                fn with_avx2($($arg: $kind),*) $(-> $out)? {
+                    plain($($arg),*)
+                }
+                if std::arch::is_x86_feature_detected!("avx2") {
+                    // SAFETY: the function needs nothing but AVX2, which was just found.
+                    return unsafe { with_avx2($($arg),*) };
+                }
+            }
+            plain($($arg),*)
+        }
+    };
+}
+pub(crate) use vectorised;
+
 #[cfg(test)]
 mod tests {
     #[test]
@@ -80,6 +108,52 @@ mod tests {
             assert!(table.len() == count && table.iter().all(|&x| x == 0.0));
             table.iter_mut().for_each(|x| *x += 1.0);
             assert!(table.iter().all(|&x| x == 1.0));
+        }
+    }
+
+    #[test]
+    fn what_is_fetched_stays_as_it_is() {
+        let numbers: Vec<u64> = (0..1000).collect();
+        numbers.iter().for_each(super::prefetch);
+        super::prefetch(&());
+        assert!(numbers.iter().zip(0..).all(|(&found, expected)| found == expected));
+    }
+
+    #[test]
+    fn a_mapped_file_reads_like_its_bytes_even_when_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        for length in [0, 1, 4096, 100_001] {
+            let bytes: Vec<u8> = (0..length).map(|n| (n % 251) as u8).collect();
+            std::fs::write(&path, &bytes).unwrap();
+            let mapped = super::map(&path).unwrap();
+            let other =
+                |beside: &std::path::Path| std::fs::write(beside, "other").map_err(|e| crate::Error::file(beside, e));
+            crate::file::write_beside(&path, other).unwrap();
+            assert_eq!(&mapped[..], bytes);
+            super::forget(&mapped, 0..length);
+            assert_eq!(&mapped[..], bytes, "the file has it still");
+        }
+        assert!(super::map(folder.path()).is_err() && super::map(&folder.path().join("none")).is_err());
+    }
+
+    vectorised! {
+        fn weighed(a: &[f32], b: &[f32], out: &mut [f32]) -> f32 {
+            for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+                *out = a * b;
+            }
+            out.last().copied().unwrap_or(0.0)
+        }
+    }
+
+    #[test]
+    fn wider_vectors_give_the_same_numbers() {
+        for length in [0, 1, 7, 8, 9, 100] {
+            let a: Vec<f32> = (0..length).map(|n| n as f32 * 0.1).collect();
+            let mut out = vec![0.0; a.len()];
+            let last = weighed(&a, &a, &mut out);
+            assert!(out.iter().zip(&a).all(|(out, a)| *out == a * a));
+            assert_eq!(last, a.last().map_or(0.0, |a| a * a));
         }
     }
 }

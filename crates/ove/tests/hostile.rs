@@ -1,0 +1,257 @@
+//! Model files from strangers: whatever they hold, loading ends in a model or an error, without a panic and without more memory than
+//! the file is large.
+
+#![allow(unsafe_code)] // to count what is allocated
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use ove::model::Card;
+use ove::options::ForestOptions;
+use ove::random::Stream;
+use ove::synthetic::{Sparse, sparse};
+use ove::text::{Text, TextOptions};
+use ove::{Dataset, Model, Options, Problem, Settings, Weights, solve, train};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+struct Counting;
+
+static NOW: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+/// One test at a time, so that what is counted is its own.
+static ALONE: Mutex<()> = Mutex::new(());
+
+// SAFETY: every request goes to the system's allocator as it is; only the sizes are added up.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        PEAK.fetch_max(NOW.fetch_add(layout.size(), Relaxed) + layout.size(), Relaxed);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        NOW.fetch_sub(layout.size(), Relaxed);
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The most memory that was held at a time while `work` ran, beyond what was held before.
+fn peak_of<R>(work: impl FnOnce() -> R) -> (R, usize) {
+    let before = NOW.load(Relaxed);
+    PEAK.store(before, Relaxed);
+    let result = work();
+    (result, PEAK.load(Relaxed).saturating_sub(before))
+}
+
+fn data() -> Dataset {
+    sparse(Sparse { rows: 60, features: 12, classes: 6, entries: 4, signal: 0.5 }, 1, 0)
+}
+
+fn card(data: &Dataset, options: Settings) -> Card {
+    let problem = problem(data);
+    Card {
+        options,
+        counts: problem.counts(),
+        rows: data.len() as u64,
+        classes: data.classes.clone(),
+        feature_names: Vec::new(),
+        text: None,
+        finished: true,
+        temperature: None,
+        trace: Vec::new(),
+    }
+}
+
+fn problem(data: &Dataset) -> Problem<'_> {
+    Problem { rows: data.rows(), labels: &data.labels, row_weights: &[], classes: data.classes.len() }
+}
+
+fn linear(options: Options) -> Model {
+    let data = data();
+    let fit = train(&problem(&data), &options, &mut |_| ControlFlow::Continue(())).unwrap();
+    Model { weights: Weights::Linear(fit.linear), card: card(&data, Settings::Linear(options)) }
+}
+
+/// One model of each kind.
+fn models() -> Vec<(&'static str, Model)> {
+    let data = data();
+    let options = ForestOptions { trees: 2, epochs: Some(3), ..ForestOptions::default() };
+    let (forest, _) = solve::forest::train(&problem(&data), &options, &mut |_| ControlFlow::Continue(())).unwrap();
+    let forest = Model { weights: Weights::Forest(forest), card: card(&data, Settings::Forest(options)) };
+    let mut pruned = linear(Options::default());
+    pruned.prune(0.01).unwrap();
+    let mut of_text = linear(Options::default());
+    let words: Vec<String> = (0..12).map(|n| format!("word{n} word{n}")).collect();
+    let texts: Vec<&str> = words.iter().map(String::as_str).collect();
+    let text_options = TextOptions { min_df: 1, ..TextOptions::default() };
+    of_text.card.text = Some(Text::fit(&text_options, &texts, 1).unwrap().0);
+    vec![
+        ("linear", linear(Options::default())),
+        ("hashed", linear(Options { cells: Some(30), ..Options::default() })),
+        ("pruned", pruned),
+        ("text", of_text),
+        ("forest", forest),
+    ]
+}
+
+fn saved(model: &Model, folder: &Path) -> Vec<u8> {
+    let path = folder.join("good");
+    model.save(&path).unwrap();
+    fs::read(path).unwrap()
+}
+
+/// Loads these bytes both ways, and uses what comes of them as a program would.
+fn try_out(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    fs::write(path, bytes).unwrap();
+    let ((), peak) = peak_of(|| drop(Model::load(path)));
+    // The card is JSON inside JSON, and names have a header each.
+    assert!(peak <= (1 << 20) + 16 * bytes.len(), "{peak} bytes for a file of {}", bytes.len());
+    let mapped = Model::map(path);
+    let model = Model::load(path);
+    if let Ok(mapped) = &mapped {
+        use_model(mapped);
+    }
+    let model = model.map_err(|error| error.to_string())?;
+    use_model(&model);
+    Ok(())
+}
+
+fn use_model(model: &Model) {
+    let data = data();
+    let _ = model.top(data.rows(), 0..3, 4, 1);
+    if model.features() < 1000 && model.classes() == 6 {
+        let _ = model.weights_of(1);
+        let _ = ove::evaluate(model, data.rows(), &data.labels, 1);
+    }
+    if let Some(text) = &model.card.text {
+        let _ = text.rows(&["word1 word2 word3"], 1);
+    }
+}
+
+#[test]
+fn files_cut_anywhere() {
+    let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let folder = TempDir::new().unwrap();
+    for (kind, model) in models() {
+        let bytes = saved(&model, folder.path());
+        for length in (0..bytes.len()).step_by(7) {
+            let found = try_out(&folder.path().join("cut"), &bytes[..length]);
+            assert!(found.is_err_and(|m| m.contains("not a usable model")), "{kind} cut at {length}");
+        }
+    }
+}
+
+#[test]
+fn files_with_bytes_changed() {
+    let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let folder = TempDir::new().unwrap();
+    let mut random = Stream::of(&[6]);
+    for (_, model) in models() {
+        let bytes = saved(&model, folder.path());
+        for _ in 0..400 {
+            let mut changed = bytes.clone();
+            for _ in 0..1 + random.below(4) {
+                let at = random.below(bytes.len() as u64) as usize;
+                changed[at] = [0, 0xff, b'9', b'[', random.next() as u8][random.below(5) as usize];
+            }
+            let _ = try_out(&folder.path().join("changed"), &changed);
+        }
+    }
+}
+
+/// The header of a file and what follows it.
+fn parts(bytes: &[u8]) -> (Value, &[u8]) {
+    let end = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    (serde_json::from_slice(&bytes[8..end]).unwrap(), &bytes[end..])
+}
+
+fn joined(header: &Value, data: &[u8]) -> Vec<u8> {
+    let header = header.to_string();
+    [&(header.len() as u64).to_le_bytes(), header.as_bytes(), data].concat()
+}
+
+#[test]
+fn headers_that_claim_too_much() {
+    let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("model");
+    let lengths = [1 << 30, u64::MAX, u64::MAX - 7, 1 << 62];
+    for length in lengths {
+        let found = try_out(&path, &length.to_le_bytes()).unwrap_err();
+        assert!(found.contains("not a usable model"), "{found}");
+    }
+    for (kind, model) in models() {
+        let bytes = saved(&model, folder.path());
+        let (header, data) = parts(&bytes);
+        let names: Vec<String> = header.as_object().unwrap().keys().filter(|k| *k != "__metadata__").cloned().collect();
+        for name in &names {
+            let end = header[name]["data_offsets"][1].as_u64().unwrap();
+            for (key, value) in [
+                ("data_offsets", json!([0, u64::MAX])),
+                ("data_offsets", json!([u64::MAX, u64::MAX])),
+                ("data_offsets", json!([end, 0])),
+                ("data_offsets", json!([0, end + (1 << 40)])),
+                ("shape", json!([u64::MAX, u64::MAX])),
+                ("shape", json!([u64::MAX])),
+                ("shape", json!([1u64 << 62, 4])),
+                ("shape", json!([0])),
+                ("shape", json!([])),
+                ("dtype", json!("F64")),
+                ("dtype", json!("I8")),
+            ] {
+                let mut changed = header.clone();
+                changed[name][key] = value.clone();
+                let found = try_out(&path, &joined(&changed, data));
+                assert!(found.is_err(), "{kind}: {name} with {key} {value}");
+            }
+        }
+    }
+}
+
+#[test]
+fn numbers_that_no_model_has() {
+    let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("model");
+    for (kind, model) in models() {
+        let bytes = saved(&model, folder.path());
+        let (header, data) = parts(&bytes);
+        for (name, tensor) in header.as_object().unwrap().iter().filter(|(name, _)| *name != "__metadata__") {
+            let place = |i: usize| tensor["data_offsets"][i].as_u64().unwrap() as usize;
+            for fill in [0xffu8, 0x7f] {
+                let mut changed = data.to_vec();
+                changed[place(0)..place(1)].fill(fill);
+                // 0x7f7f7f7f is a finite number, and a letter; 0xffffffff is neither.
+                let found = try_out(&path, &joined(&header, &changed));
+                assert!(found.is_err() || fill == 0x7f, "{kind}: {name} full of {fill:#x}");
+            }
+        }
+        let mut hashed = header.clone();
+        hashed["__metadata__"]["hashed_features"] = u64::MAX.to_string().into();
+        assert!(try_out(&path, &joined(&hashed, data)).is_err() || kind == "forest" || kind == "pruned");
+    }
+}
+
+#[test]
+fn a_model_that_is_not_finite_is_not_saved() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("model");
+    let mut model = linear(Options::default());
+    model.save(&path).unwrap();
+    let old = fs::read(&path).unwrap();
+    for weight in [f32::NAN, f32::INFINITY] {
+        let mut table = model.linear().unwrap().table().into_owned();
+        table[3] = weight;
+        model.weights = Weights::Linear(ove::Linear::new(6, table));
+        let error = model.save(&path).unwrap_err().to_string();
+        assert!(error.contains(&format!("the weight {weight} at 3, but weights are finite")), "{error}");
+        assert_eq!(fs::read(&path).unwrap(), old, "the old model stays");
+    }
+}
