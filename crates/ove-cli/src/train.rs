@@ -119,7 +119,7 @@ pub fn run(args: Args) -> Result<()> {
                 let updates = fit.updates;
                 (into_model(fit, &data, options), updates)
             }
-            Settings::Forest(options) => grow(&data, options, &mut keeper)?,
+            Settings::Forest(options) => grow(&data, options, args.memory, &mut keeper)?,
         };
         if keeper.stopped() {
             return Ok(None);
@@ -282,19 +282,37 @@ fn fit_kept(
 }
 
 /// Grows a forest with a progress bar; the model, and how many rows were visited.
-fn grow(data: &Dataset, options: ForestOptions, keeper: &mut Keeper) -> Result<(Model, u64)> {
+fn grow(data: &Dataset, options: ForestOptions, memory: Bytes, keeper: &mut Keeper) -> Result<(Model, u64)> {
     const STEPS: u64 = 1000;
     let bar = progress::bar(STEPS, "{msg}");
     bar.set_message(format!("{} trees", options.trees));
     let saved = keeper.take_saved();
     let (forest, finished) = forest::train_with(saved.as_ref(), &problem(data), &options, &mut |growing| {
         bar.set_position((growing.done * STEPS as f64) as u64);
+        if forest_bytes(growing.weights) > memory.0 {
+            return ControlFlow::Break(());
+        }
         if growing.done < 1.0 { keeper.hear(growing.epochs, growing.save) } else { ControlFlow::Continue(()) }
     })?;
     bar.finish_and_clear();
+    let needed = forest_bytes(forest.weights());
+    if needed > memory.0 {
+        bail!(
+            "{} trees need more than {} for their weights, but --memory allows {memory}; fewer trees need less, and the \
+             weights of the stochastic solver can share what there is",
+            options.trees,
+            Bytes(needed)
+        );
+    }
     let updates = (data.len() * options.epochs_for(data.len()) * options.trees) as u64;
     let card = Card { finished, ..card(data, Settings::Forest(options)) };
     Ok((Model { weights: Weights::Forest(forest), card }, updates))
+}
+
+/// What so many weights of trees take: four bytes each while their nodes learn, and again where prediction needs them, with the places
+/// of both.
+fn forest_bytes(weights: usize) -> u64 {
+    weights as u64 * 12
 }
 
 /// The model of a fit, with the names of its data.

@@ -16,7 +16,6 @@
 //! that is mapped, not read: every epoch takes it from there, and so does the next run on the same file. The card is written last, and a
 //! folder without one, or with that of another file, is made anew. Labels are kept in memory.
 
-use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -235,15 +234,8 @@ impl Writer {
             self.weights.resize(self.labels.len(), 1.0);
             self.weights.extend(&piece.row_weights);
         }
-        let mut numbers: HashMap<u32, u32> = HashMap::new();
-        let mut row = Vec::new();
-        for labels in piece.labels.iter() {
-            row.clear();
-            row.extend(labels.iter().map(|&label| {
-                *numbers.entry(label).or_insert_with(|| self.names.number(&piece.classes[label as usize]))
-            }));
-            self.labels.push(&row);
-        }
+        let numbers: Vec<u32> = piece.classes.iter().map(|name| self.names.number(name)).collect();
+        self.labels.append(&piece.labels, |label| numbers[label as usize]);
         if !self.weights.is_empty() {
             self.weights.resize(self.labels.len(), 1.0);
         }

@@ -77,6 +77,13 @@ impl Labels {
         self.offsets.push(self.classes.len());
     }
 
+    /// Adds the rows of others, whose classes have other numbers here, no two the same.
+    pub(crate) fn append(&mut self, others: &Labels, number: impl Fn(u32) -> u32) {
+        let start = self.classes.len();
+        self.classes.extend(others.classes.iter().map(|&class| number(class)));
+        self.offsets.extend(others.offsets[1..].iter().map(|offset| start + offset));
+    }
+
     /// The labels of each row.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u32]> {
         self.offsets.windows(2).map(|pair| &self.classes[pair[0]..pair[1]])

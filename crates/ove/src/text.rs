@@ -35,6 +35,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::solve::in_pool;
+pub(crate) use hash::ByWord;
 pub use names::Names;
 use rows::Piece;
 use table::Table;

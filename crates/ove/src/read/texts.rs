@@ -19,10 +19,10 @@ use super::{OnError, ReadOptions, Skipped, wrong_place};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::labels::Labels;
-use crate::text::{Text, TextOptions};
+use crate::text::{ByWord, Text, TextOptions};
 
-/// How much a thread reads at a time.
-const PIECE_BYTES: usize = 1 << 20;
+/// How much a thread reads at a time: enough that few names of labels are numbered twice.
+const PIECE_BYTES: usize = 4 << 20;
 
 /// Texts with their classes, as read from a file.
 #[derive(Debug, Clone, Default)]
@@ -141,6 +141,12 @@ struct Lines<'a> {
     number: usize,
 }
 
+impl Lines<'_> {
+    fn count(&self) -> usize {
+        self.text.bytes().filter(|&byte| byte == b'\n').count()
+    }
+}
+
 fn pieces<'a>(source: &'a Source, content: &'a str) -> Vec<Lines<'a>> {
     let (mut pieces, mut start, mut number) = (Vec::new(), 0, source.lines_before());
     let path = source.path();
@@ -148,9 +154,13 @@ fn pieces<'a>(source: &'a Source, content: &'a str) -> Vec<Lines<'a>> {
         let bytes = &content.as_bytes()[start..];
         let ahead = PIECE_BYTES.min(bytes.len());
         let end = bytes[ahead..].iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |at| ahead + at + 1);
-        pieces.push(Lines { path, text: &content[start..start + end], start, number });
-        number += bytes[..end].iter().filter(|&&byte| byte == b'\n').count();
+        pieces.push(Lines { path, text: &content[start..start + end], start, number: 0 });
         start += end;
+    }
+    let lines: Vec<usize> = pieces.par_iter().map(|piece| piece.count()).collect();
+    for (piece, lines) in pieces.iter_mut().zip(lines) {
+        piece.number = number;
+        number += lines;
     }
     pieces
 }
@@ -160,7 +170,7 @@ pub(super) struct Piece<'a> {
     /// Whether a line without a label is an error; if not, labels are not looked at.
     pub labels_required: bool,
     first_label: bool,
-    numbers: HashMap<&'a str, u32>,
+    numbers: HashMap<&'a str, u32, ByWord>,
     names: Vec<&'a str>,
     labels: Labels,
     /// The labels of the line that is being read.
@@ -177,7 +187,7 @@ impl<'a> Piece<'a> {
         let mut piece = Piece {
             labels_required: options.labels_required,
             first_label: options.first_label,
-            numbers: HashMap::new(),
+            numbers: HashMap::default(),
             names: Vec::new(),
             labels: Labels::default(),
             row: Vec::new(),
@@ -198,6 +208,15 @@ impl<'a> Piece<'a> {
             piece.start = end;
         }
         Ok(piece)
+    }
+
+    /// The number of each of its names among all. Only names that a row has count: a line that was left out may have brought others.
+    fn number(&self, names: &mut Names) -> Vec<u32> {
+        let mut used = vec![self.skipped.count() == 0; self.names.len()];
+        if self.skipped.count() > 0 {
+            self.labels.all().iter().for_each(|&label| used[label as usize] = true);
+        }
+        self.names.iter().zip(used).map(|(name, used)| if used { names.number(name) } else { 0 }).collect()
     }
 
     /// Forgets the line that is being read.
@@ -240,18 +259,12 @@ impl<'a> Piece<'a> {
 
 /// All pieces, with the classes numbered by name.
 fn join(pieces: Vec<Piece>) -> Texts {
-    let (mut texts, mut names) = (Texts::default(), Names::default());
-    for piece in pieces {
-        // Only names that a row has: a line that was left out may have brought others.
-        let mut numbers: Vec<Option<u32>> = vec![None; piece.names.len()];
-        let mut row = Vec::new();
-        for labels in piece.labels.iter() {
-            row.clear();
-            row.extend(labels.iter().map(|&label| {
-                *numbers[label as usize].get_or_insert_with(|| names.number(piece.names[label as usize]))
-            }));
-            texts.labels.push(&row);
-        }
+    let mut names = Names::default();
+    let numbers: Vec<Vec<u32>> = pieces.iter().map(|piece| piece.number(&mut names)).collect();
+    let (classes, places) = names.sorted();
+    let mut texts = Texts { classes, ..Texts::default() };
+    for (piece, numbers) in pieces.into_iter().zip(numbers) {
+        texts.labels.append(&piece.labels, |label| places[numbers[label as usize] as usize]);
         if !piece.row_weights.is_empty() {
             texts.row_weights.resize(texts.places.len(), 1.0);
             texts.row_weights.extend(piece.row_weights);
@@ -262,8 +275,5 @@ fn join(pieces: Vec<Piece>) -> Texts {
             texts.row_weights.resize(texts.places.len(), 1.0);
         }
     }
-    let (classes, numbers) = names.sorted();
-    texts.labels.renumber(|label| Some(numbers[label as usize]));
-    texts.classes = classes;
     texts
 }

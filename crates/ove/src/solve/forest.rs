@@ -43,6 +43,8 @@ pub struct Growing<'a> {
     pub done: f64,
     /// Epochs behind us, on average over the nodes.
     pub epochs: f64,
+    /// The weights of the nodes that have finished.
+    pub weights: usize,
     /// Writes what the finished nodes have learned, from which [`train_with`] goes on.
     pub save: &'a Save<'a>,
 }
@@ -154,15 +156,26 @@ struct Growth<'a, 'w> {
     stopped: AtomicBool,
     /// Children times rows passed so far.
     passed: AtomicUsize,
+    /// Weights of finished nodes.
+    weights: AtomicUsize,
     epochs: usize,
     finished: Mutex<Finished>,
 }
 
 impl<'a, 'w> Growth<'a, 'w> {
     fn new(problem: &'a Problem<'a>, options: &'a ForestOptions, watch: &'a mut WatchGrowing<'w>) -> Self {
-        let (stopped, passed) = (AtomicBool::new(false), AtomicUsize::new(0));
+        let (stopped, passed, weights) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
         let epochs = options.epochs_for(problem.rows.len());
-        Growth { problem, options, watch: Mutex::new(watch), stopped, passed, epochs, finished: Mutex::default() }
+        Growth {
+            problem,
+            options,
+            watch: Mutex::new(watch),
+            stopped,
+            passed,
+            weights,
+            epochs,
+            finished: Mutex::default(),
+        }
     }
 
     fn train(&self, plans: Vec<Plan>, saved: Option<&Saved>) -> Result<Vec<Tree>> {
@@ -185,6 +198,8 @@ impl<'a, 'w> Growth<'a, 'w> {
             let kept = kept::restore(saved, jobs.len(), features)?;
             let work = kept.keys().map(|&job| cost(&jobs[job]) * jobs[job].2.len()).sum::<usize>() * self.epochs;
             self.passed.store(work, Ordering::Relaxed);
+            let weights = kept.values().map(|learned| learned.weights.entries.len()).sum();
+            self.weights.store(weights, Ordering::Relaxed);
             first.retain(|job| !kept.contains_key(job));
             *self.finished() = kept;
         }
@@ -204,6 +219,7 @@ impl<'a, 'w> Growth<'a, 'w> {
                 left -= rows;
                 self.report(rows * width, total)
             });
+            self.weights.fetch_add(weights.entries.len(), Ordering::Relaxed);
             self.finished().insert(job, Learned { weights, whole: left == 0 });
         });
         let mut trained = std::mem::take(&mut *self.finished()).into_values().map(|learned| learned.weights);
@@ -236,6 +252,7 @@ impl<'a, 'w> Growth<'a, 'w> {
         let growing = Growing {
             done,
             epochs: done * self.epochs as f64,
+            weights: self.weights.load(Ordering::Relaxed),
             save: &|path| kept::save(path, self.problem, self.options, done, &self.finished()),
         };
         // Whoever finds another thread reporting leaves it to that one.
