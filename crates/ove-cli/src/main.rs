@@ -32,7 +32,9 @@ mod page;
 mod pictures;
 mod predict;
 mod progress;
+mod report;
 mod reproduce;
+mod serve;
 mod settings;
 mod table;
 mod theme;
@@ -57,6 +59,7 @@ enum Command {
     Predict(predict::Args),
     Evaluate(evaluate::Args),
     Inspect(inspect::Args),
+    Serve(serve::Args),
     Convert(convert::Args),
     Bound(bound::Args),
     Estimate(estimate::Args),
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         Command::Predict(args) => predict::run(args),
         Command::Evaluate(args) => evaluate::run(args),
         Command::Inspect(args) => inspect::run(args),
+        Command::Serve(args) => serve::run(args),
         Command::Convert(args) => convert::run(args),
         Command::Bound(args) => bound::run(args),
         Command::Estimate(args) => estimate::run(args),

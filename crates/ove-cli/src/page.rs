@@ -87,7 +87,7 @@ fn lead(text: &str) -> String {
 }
 
 /// The rules of the page and of the charts in it.
-fn css() -> String {
+pub fn css() -> String {
     let variables = |scheme: &theme::Scheme| {
         format!(
             ":root{{--paper:{};--tint:{};--ink:{};--muted:{};--rule:{};--link:{}}}",
@@ -98,7 +98,8 @@ fn css() -> String {
 }
 
 impl Section {
-    fn html(&self) -> String {
+    /// As a part of a page that carries [`css`].
+    pub fn html(&self) -> String {
         let (id, title) = (escape(&self.id), escape(&self.title));
         let blocks: String = self.blocks.iter().map(Block::html).collect();
         format!("<section id=\"{id}\">\n<h2>{title}</h2>\n{blocks}</section>\n")

@@ -314,6 +314,8 @@ fn card(data: &Dataset, options: Settings) -> Card {
         temperature: None,
         finished: true,
         trace: Vec::new(),
+        held_out: Vec::new(),
+        evaluation: None,
     }
 }
 

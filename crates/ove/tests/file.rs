@@ -23,6 +23,8 @@ fn model(features: usize, table: Vec<f32>) -> Model {
         rows: 10,
         finished: true,
         trace: vec![TracePoint { updates: 10, bound: -0.1 }],
+        held_out: Vec::new(),
+        evaluation: None,
     };
     Model { weights: Weights::Linear(Linear::new(classes, table)), card }
 }
