@@ -90,8 +90,15 @@ fn lead(text: &str) -> String {
 pub fn css() -> String {
     let variables = |scheme: &theme::Scheme| {
         format!(
-            ":root{{--paper:{};--tint:{};--ink:{};--muted:{};--rule:{};--link:{}}}",
-            scheme.paper, scheme.tint, scheme.ink, scheme.muted, scheme.rule, scheme.link
+            ":root{{--paper:{};--tint:{};--ink:{};--muted:{};--rule:{};--link:{};--for:{};--against:{}}}",
+            scheme.paper,
+            scheme.tint,
+            scheme.ink,
+            scheme.muted,
+            scheme.rule,
+            scheme.link,
+            scheme.series[0],
+            scheme.series[1]
         )
     };
     format!("{}\n{}\n{}", theme::for_both(variables), chart::css(), include_str!("page/page.css"))

@@ -278,7 +278,10 @@ fn what_cannot_be_read_has_its_status_and_its_reason() {
         (json!({ "text": "a", "top": 2.5 }), "top is 2.5, but it is a whole number from 1 to 1000"),
         (json!({ "features": { "sea": "x" } }), "features: `sea` is \"x\", but a value is a number from -1e9 to 1e9"),
         (json!({ "features": [{}, 3] }), "features[1] has to be an object of features and values"),
-        (json!({ "features": { "sea": 1e300 } }), "features: `sea` is 1e+300, but a value is a number from -1e9 to 1e9"),
+        (
+            json!({ "features": { "sea": 1e300 } }),
+            "features: `sea` is 1e+300, but a value is a number from -1e9 to 1e9",
+        ),
     ] {
         assert_eq!(server.predict(body).error(422), error);
     }

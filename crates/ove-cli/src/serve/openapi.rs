@@ -7,8 +7,8 @@ use super::request::{GREATEST, MOST_CLASSES, MOST_ROWS};
 use super::routes::MOST_LISTED;
 use super::served::{Keys, Served};
 
-/// OpenAPI 3.1.
-pub fn describe(served: &Served) -> Value {
+/// OpenAPI 3.1, with or without a token.
+pub fn describe(served: &Served, token: bool) -> Value {
     let class = json!({ "type": "string", "description": "The label of a class, as in the training data." });
     let word = json!({ "type": "string", "description": "The name of a feature, or its number." });
     let number = json!({ "type": "number" });
@@ -55,6 +55,14 @@ pub fn describe(served: &Served) -> Value {
     );
     let query = |name: &str, what: &str, schema: Value| json!({ "name": name, "in": "query", "description": what, "schema": schema });
     let limit = json!({ "type": "integer", "minimum": 1, "maximum": MOST_LISTED, "default": 20 });
+    let up = object(
+        &[
+            ("status", json!({ "const": "ok" })),
+            ("serves", json!({ "const": "model" })),
+            ("token", json!({ "type": "boolean", "description": "Whether other requests need one." })),
+        ],
+        3,
+    );
     let listed = object(&[("classes", list(&counted)), ("total", count)], 2);
     json!({
         "openapi": "3.1.0",
@@ -73,14 +81,14 @@ pub fn describe(served: &Served) -> Value {
                 "application/json",
                 listed,
             ) },
-            "/health": { "get": open(gets("Whether the server is up", json!([]), "application/json", object(&[("status", json!({ "const": "ok" }))], 1))) },
+            "/health": { "get": open(gets("Whether the server is up", json!([]), "application/json", up)) },
             "/metrics": { "get": gets("Counters for Prometheus", json!([]), "text/plain", json!({ "type": "string" })) },
         },
         "components": {
             "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
             "schemas": { "Error": object(&[("error", json!({ "type": "string" }))], 1) },
         },
-        "security": [{ "token": [] }],
+        "security": if token { json!([{ "token": [] }]) } else { json!([]) },
     })
 }
 

@@ -17,7 +17,7 @@ use super::answer::{Fault, json};
 use super::explain::{self, described};
 use super::request::{Explain, Predict};
 use super::served::Served;
-use super::{Server, assets, body};
+use super::{Server, assets, body, openapi};
 
 type Answer = Result<Response, Fault>;
 
@@ -42,7 +42,7 @@ pub fn router(server: Arc<Server>) -> Router {
         // What follows needs no token: the page, which asks for it, what describes the rest, and whether the server is up.
         .route_layer(middleware::from_fn_with_state(server.clone(), with_token))
         .route("/health", get(health))
-        .route("/openapi.json", get(openapi))
+        .route("/openapi.json", get(description))
         .merge(assets::routes())
         .fallback(not_found)
         .method_not_allowed_fallback(not_allowed)
@@ -146,12 +146,13 @@ async fn card(State(server): State<Arc<Server>>) -> Answer {
     Ok(([(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response())
 }
 
-async fn health() -> Response {
-    json(&json!({ "status": "ok" }))
+/// The page asks here first: what there is to see, and whether it needs a token.
+async fn health(State(server): State<Arc<Server>>) -> Response {
+    json(&json!({ "status": "ok", "serves": "model", "token": server.token.is_some() }))
 }
 
-async fn openapi(State(server): State<Arc<Server>>) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], server.served().openapi().to_owned()).into_response()
+async fn description(State(server): State<Arc<Server>>) -> Response {
+    json(&openapi::describe(&server.served(), server.token.is_some()))
 }
 
 async fn not_found() -> Fault {

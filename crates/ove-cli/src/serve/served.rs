@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use ove::Model;
 use serde_json::{Value, json};
 
-use super::{card, openapi};
+use super::card;
 
 /// A model and what requests ask of it.
 pub struct Served {
@@ -18,7 +18,6 @@ pub struct Served {
     names: Option<Vec<Option<String>>>,
     features: OnceLock<HashMap<String, u32>>,
     card: OnceLock<String>,
-    openapi: OnceLock<String>,
 }
 
 /// What the keys of `features` are.
@@ -35,8 +34,8 @@ impl Served {
     pub fn load(model: &Path, names: Option<&Path>) -> Result<Self> {
         let model = Model::load(model)?;
         let names = names.map(|path| read_names(path, &model.card.classes)).transpose()?;
-        let (features, card, openapi) = Default::default();
-        Ok(Served { model, names, features, card, openapi })
+        let (features, card) = Default::default();
+        Ok(Served { model, names, features, card })
     }
 
     /// A class of this name.
@@ -100,11 +99,6 @@ impl Served {
     pub fn card(&self) -> &str {
         self.card.get_or_init(|| card::html(self))
     }
-
-    /// The description of the interface, true for this model.
-    pub fn openapi(&self) -> &str {
-        self.openapi.get_or_init(|| openapi::describe(self).to_string())
-    }
 }
 
 /// Lines `class<TAB>name`; classes that the model does not have are passed over.
@@ -132,7 +126,7 @@ impl Served {
         }
         let options = ove::Options::default();
         let fit = crate::train::fit(&data, &options).expect("two rows can be told apart");
-        let (names, features, card, openapi) = Default::default();
-        Served { model: crate::train::into_model(fit, &data, options), names, features, card, openapi }
+        let (names, features, card) = Default::default();
+        Served { model: crate::train::into_model(fit, &data, options), names, features, card }
     }
 }
