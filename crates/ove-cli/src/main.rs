@@ -26,12 +26,14 @@ mod held_out;
 mod input;
 mod inspect;
 mod interrupt;
+mod log;
 mod markup;
 mod memory;
 mod page;
 mod pictures;
 mod predict;
 mod progress;
+mod record;
 mod report;
 mod reproduce;
 mod serve;
@@ -39,6 +41,7 @@ mod settings;
 mod table;
 mod theme;
 mod train;
+mod watch;
 
 use std::process::ExitCode;
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use ove::Evaluation;
-use ove::model::{Card, HeldOut, Model};
+use ove::model::{Card, HeldOutPoint, Model};
 use serde_json::Value;
 
 use crate::chart::{Axis, Chart, Layer, Style};
@@ -116,7 +116,7 @@ pub fn bound_chart(points: Vec<(f64, f64)>) -> Option<Chart> {
     })
 }
 
-fn held_out_curves(points: &[HeldOut]) -> Vec<Block> {
+fn held_out_curves(points: &[HeldOutPoint]) -> Vec<Block> {
     let [error, nlpd] = held_out_charts(points);
     let error = error.map(|chart| figure(chart, "The share of held-out rows whose best class is none of theirs."));
     let nlpd = nlpd.map(|chart| figure(chart, "−log p of their labels, averaged."));
@@ -124,8 +124,8 @@ fn held_out_curves(points: &[HeldOut]) -> Vec<Block> {
 }
 
 /// Error and nlpd of held-out rows along training.
-pub fn held_out_charts(points: &[HeldOut]) -> [Option<Chart>; 2] {
-    let chart = |title: &str, colour: usize, of: fn(&HeldOut) -> f64| {
+pub fn held_out_charts(points: &[HeldOutPoint]) -> [Option<Chart>; 2] {
+    let chart = |title: &str, colour: usize, of: fn(&HeldOutPoint) -> f64| {
         (points.len() > 1).then(|| Chart {
             title: title.into(),
             x: axis("updates"),

@@ -24,12 +24,15 @@ mod work;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::interrupt;
 use crate::settings::ThreadFlags;
+pub use answer::json;
+pub use assets::routes as page;
 use metrics::Metrics;
 use served::Served;
 use token::Token;
@@ -91,11 +94,11 @@ pub fn run(args: Args) -> Result<()> {
     });
     let listener = bind(address)?;
     eprintln!("listening on http://{}", listener.local_addr()?);
-    interrupt::held(|| {
+    interrupt::awaited(|| {
         runtime()?.block_on(async {
             let reload = reload_on_hangup(&server, load);
             tokio::select! {
-                done = connections::serve(listener, routes::router(server.clone()), stop()?, server.room.clone()) => done,
+                done = connections::serve(listener, routes::router(server.clone()), stop(), server.room.clone()) => done,
                 failed = reload => failed,
             }
         })
@@ -121,14 +124,10 @@ pub fn bind(address: SocketAddr) -> Result<TcpListener> {
 }
 
 /// Ends with SIGTERM or Ctrl-C.
-fn stop() -> Result<impl Future<Output = ()>> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = tokio::signal::ctrl_c() => {}
-        }
-    })
+async fn stop() {
+    while !interrupt::requested() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 /// Loads the model again at each SIGHUP; a file that cannot be used leaves the old one in place.

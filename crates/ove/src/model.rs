@@ -27,7 +27,7 @@ pub struct TracePoint {
 
 /// What some held-out rows said of the model along training.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct HeldOut {
+pub struct HeldOutPoint {
     /// Updates so far, as in [`TracePoint`].
     pub updates: u64,
     /// The share of the rows whose best class is none of theirs.
@@ -209,7 +209,7 @@ pub struct Card {
     pub trace: Vec<TracePoint>,
     /// The curves of error and nlpd on some rows it was not trained on, if there were any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub held_out: Vec<HeldOut>,
+    pub held_out: Vec<HeldOutPoint>,
     /// What was measured on such rows at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evaluation: Option<Evaluation>,

@@ -1,7 +1,7 @@
 //! Why a class: the words of a text that speak for it and against it, those that do so in general, and its nearest rivals.
 
 use ove::Dataset;
-use ove::model::Prediction;
+use ove::Prediction;
 use serde_json::{Value, json};
 
 use super::request::Explain;

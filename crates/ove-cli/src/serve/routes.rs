@@ -9,7 +9,7 @@ use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use ove::model::Prediction;
+use ove::Prediction;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -32,7 +32,7 @@ pub enum Keys {
 impl Served {
     /// Loads a model, and the names of its classes.
     pub fn load(model: &Path, names: Option<&Path>) -> Result<Self> {
-        let model = Model::load(model)?;
+        let model = Model::map(model)?;
         let names = names.map(|path| read_names(path, &model.card.classes)).transpose()?;
         let (features, card) = Default::default();
         Ok(Served { model, names, features, card })

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use anyhow::{Context, Result};
 use axum::http::StatusCode;
 use ove::Dataset;
-use ove::model::Prediction;
+use ove::Prediction;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use tokio::sync::{Semaphore, oneshot};
 
