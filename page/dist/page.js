@@ -75,21 +75,26 @@ var explain = async (label, input) => (await ask("explain", {
 	top: 8
 })).json();
 // src/detail.ts
-/** Words with a bar each, on one scale: to the right of the middle what speaks for the class, to the left what speaks against it. */
+/** Words with a bar each, on one scale: to the right of the axis what speaks for the class, to the left what speaks against it. */
 function bars(title, words) {
-	const most = Math.max(...words.map(({ number }) => Math.abs(number)), 1e-9);
+	const numbers = words.map(({ number }) => number);
+	const [least, most] = [Math.min(...numbers, 0), Math.max(...numbers, 1e-9)];
+	const share = (number) => 100 * number / (most - least);
 	const item = ({ word, number }) => {
+		const place = `left:${share(Math.min(number, 0) - least)}%;width:${share(Math.abs(number))}%`;
 		const bar = h("span", {
 			class: `bar ${number < 0 ? "against" : "for"}`,
-			style: `width:${50 * Math.abs(number) / most}%`,
-			"aria-hidden": "true"
+			style: place
 		});
 		return h("li", {}, h("span", { class: "word" }, word.feature), h("span", {
 			class: "axis",
 			"aria-hidden": "true"
 		}, bar), h("span", { class: "number" }, signed(number)));
 	};
-	return h("section", {}, h("h3", {}, title), h("ul", { class: "words" }, ...words.map(item)));
+	return h("section", {}, h("h3", {}, title), h("ul", {
+		class: "words",
+		style: `--axis:${share(-least)}%`
+	}, ...words.map(item)));
 }
 /** The text, its words shaded by how much they say. */
 function shaded(text, words) {
@@ -233,7 +238,7 @@ function duration(seconds) {
 function figures(run) {
 	const maybe = (name, value, show) => value === null ? [] : [[name, show(value)]];
 	return [
-		...maybe("bound a row", run.bound, (bound) => bound.toFixed(4)),
+		...maybe("bound a row", run.bound, (bound) => bound.toFixed(4).replace("-", "−")),
 		...maybe("held-out error", run.error, (error) => error.toFixed(4)),
 		...maybe("held-out nlpd", run.nlpd, (nlpd) => nlpd.toFixed(4)),
 		...maybe("learning rate", run.learning_rate, (rate) => rate.toPrecision(3)),
@@ -379,8 +384,8 @@ function failed(error) {
 function askForToken(why) {
 	const field = h("input", {
 		id: "token",
-		type: "password",
-		autocomplete: "current-password",
+		autocomplete: "off",
+		spellcheck: "false",
 		required: true
 	});
 	const enter = (event) => {

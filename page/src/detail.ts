@@ -5,12 +5,14 @@ import { explain, type Class, type Explanation, type Input, type Word } from "./
 
 type Weighed = { word: Word; number: number };
 
-/** Words with a bar each, on one scale: to the right of the middle what speaks for the class, to the left what speaks against it. */
+/** Words with a bar each, on one scale: to the right of the axis what speaks for the class, to the left what speaks against it. */
 function bars(title: string, words: Weighed[]): HTMLElement {
-  const most = Math.max(...words.map(({ number }) => Math.abs(number)), 1e-9);
+  const numbers = words.map(({ number }) => number);
+  const [least, most] = [Math.min(...numbers, 0), Math.max(...numbers, 1e-9)];
+  const share = (number: number) => (100 * number) / (most - least);
   const item = ({ word, number }: Weighed) => {
-    const side = number < 0 ? "against" : "for";
-    const bar = h("span", { class: `bar ${side}`, style: `width:${(50 * Math.abs(number)) / most}%`, "aria-hidden": "true" });
+    const place = `left:${share(Math.min(number, 0) - least)}%;width:${share(Math.abs(number))}%`;
+    const bar = h("span", { class: `bar ${number < 0 ? "against" : "for"}`, style: place });
     return h(
       "li",
       {},
@@ -19,7 +21,7 @@ function bars(title: string, words: Weighed[]): HTMLElement {
       h("span", { class: "number" }, signed(number)),
     );
   };
-  return h("section", {}, h("h3", {}, title), h("ul", { class: "words" }, ...words.map(item)));
+  return h("section", {}, h("h3", {}, title), h("ul", { class: "words", style: `--axis:${share(-least)}%` }, ...words.map(item)));
 }
 
 /** The text, its words shaded by how much they say. */

@@ -17,7 +17,7 @@ function failed(error: unknown): void {
 }
 
 function askForToken(why: string): void {
-  const field = h("input", { id: "token", type: "password", autocomplete: "current-password", required: true });
+  const field = h("input", { id: "token", autocomplete: "off", spellcheck: "false", required: true });
   const enter = (event: Event) => {
     event.preventDefault();
     keepToken(field.value.trim());

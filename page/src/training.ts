@@ -32,7 +32,7 @@ function figures(run: Run): [string, string][] {
   const maybe = (name: string, value: number | null, show: (value: number) => string): [string, string][] =>
     value === null ? [] : [[name, show(value)]];
   return [
-    ...maybe("bound a row", run.bound, (bound) => bound.toFixed(4)),
+    ...maybe("bound a row", run.bound, (bound) => bound.toFixed(4).replace("-", "−")),
     ...maybe("held-out error", run.error, (error) => error.toFixed(4)),
     ...maybe("held-out nlpd", run.nlpd, (nlpd) => nlpd.toFixed(4)),
     ...maybe("learning rate", run.learning_rate, (rate) => rate.toPrecision(3)),

@@ -41,13 +41,6 @@ pub fn held<R>(work: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Runs `work` that ends when it is asked to, as it should.
-pub fn awaited<R>(work: impl FnOnce() -> R) -> R {
-    let result = held(work);
-    REQUESTS.store(0, SeqCst);
-    result
-}
-
 /// Whether Ctrl-C was pressed, or SIGTERM came.
 pub fn requested() -> bool {
     FIRST.get().is_some()

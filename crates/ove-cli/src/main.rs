@@ -72,7 +72,9 @@ enum Command {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let done = interrupt::install().and_then(|()| match cli.command {
+    // A server has its own way with signals.
+    let listening = if matches!(cli.command, Command::Serve(_)) { Ok(()) } else { interrupt::install() };
+    let done = listening.and_then(|()| match cli.command {
         Command::Demo(args) => demo::run(args),
         Command::Train(args) => train::run(*args),
         Command::Predict(args) => predict::run(args),

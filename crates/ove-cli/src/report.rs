@@ -125,21 +125,24 @@ fn held_out_curves(points: &[HeldOutPoint]) -> Vec<Block> {
 
 /// Error and nlpd of held-out rows along training.
 pub fn held_out_charts(points: &[HeldOutPoint]) -> [Option<Chart>; 2] {
-    let chart = |title: &str, colour: usize, of: fn(&HeldOutPoint) -> f64| {
+    let chart = |title: &str, name: &str, colour: usize, of: fn(&HeldOutPoint) -> f64| {
         (points.len() > 1).then(|| Chart {
             title: title.into(),
             x: axis("updates"),
-            y: axis(&title.to_lowercase()),
+            y: axis(name),
             layers: vec![Layer::Line {
                 name: String::new(),
                 points: points.iter().map(|point| (point.updates as f64, of(point))).collect(),
-                style: Style::nth(colour),
+                style: Style { colour, ..Style::nth(0) },
             }],
             height: 240.0,
             ..Chart::default()
         })
     };
-    [chart("Error on held-out rows", 1, |point| point.error), chart("nlpd on held-out rows", 2, |point| point.nlpd)]
+    [
+        chart("Error on held-out rows", "error", 1, |point| point.error),
+        chart("nlpd on held-out rows", "nlpd", 2, |point| point.nlpd),
+    ]
 }
 
 fn axis(label: &str) -> Axis {
@@ -199,7 +202,7 @@ fn reliability(e: &Evaluation) -> Chart {
             Layer::Segments {
                 name: "share of rows".into(),
                 segments: e.reliability.iter().map(spread).collect(),
-                style: Style { colour: 5, ..Style::nth(5) },
+                style: Style { colour: 5, ..Style::nth(0) },
             },
             Layer::Segments {
                 name: "as they should be".into(),

@@ -24,12 +24,10 @@ mod work;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::interrupt;
 use crate::settings::ThreadFlags;
 pub use answer::json;
 pub use assets::routes as page;
@@ -84,7 +82,7 @@ pub fn run(args: Args) -> Result<()> {
     if token.is_none() && !address.ip().is_loopback() {
         bail!("--listen {address} is open to other machines, so it needs a --token-file");
     }
-    let load = || Served::load(&args.model, args.names.as_deref());
+    let load = move || Served::load(&args.model, args.names.as_deref());
     let server = Arc::new(Server {
         served: RwLock::new(Arc::new(load()?)),
         token,
@@ -93,15 +91,11 @@ pub fn run(args: Args) -> Result<()> {
         room: connections::Room::default(),
     });
     let listener = bind(address)?;
-    eprintln!("listening on http://{}", listener.local_addr()?);
-    interrupt::awaited(|| {
-        runtime()?.block_on(async {
-            let reload = reload_on_hangup(&server, load);
-            tokio::select! {
-                done = connections::serve(listener, routes::router(server.clone()), stop(), server.room.clone()) => done,
-                failed = reload => failed,
-            }
-        })
+    runtime()?.block_on(async {
+        let (stop, hangup) = (stop()?, signal(SignalKind::hangup())?);
+        tokio::spawn(reload_on_hangup(hangup, server.clone(), load));
+        eprintln!("listening on http://{}", listener.local_addr()?);
+        connections::serve(listener, routes::router(server.clone()), stop, server.room.clone()).await
     })
 }
 
@@ -124,15 +118,18 @@ pub fn bind(address: SocketAddr) -> Result<TcpListener> {
 }
 
 /// Ends with SIGTERM or Ctrl-C.
-async fn stop() {
-    while !interrupt::requested() {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+fn stop() -> Result<impl Future<Output = ()>> {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
 }
 
 /// Loads the model again at each SIGHUP; a file that cannot be used leaves the old one in place.
-async fn reload_on_hangup(server: &Arc<Server>, load: impl Fn() -> Result<Served>) -> Result<()> {
-    let mut hangup: Signal = signal(SignalKind::hangup())?;
+async fn reload_on_hangup(mut hangup: Signal, server: Arc<Server>, load: impl Fn() -> Result<Served>) {
     while hangup.recv().await.is_some() {
         let loaded = tokio::task::block_in_place(&load);
         server.metrics.model_loaded(loaded.is_ok());
@@ -144,5 +141,4 @@ async fn reload_on_hangup(server: &Arc<Server>, load: impl Fn() -> Result<Served
             Err(error) => eprintln!("the model in use stays: {error:#}"),
         }
     }
-    bail!("signals ended")
 }

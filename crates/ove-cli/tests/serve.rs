@@ -477,7 +477,7 @@ fn a_new_model_is_loaded_without_losing_a_request() {
 #[test]
 fn it_stops_after_the_last_answer() {
     let dir = models();
-    for (signal, code) in [("-TERM", 0), ("-INT", 130)] {
+    for signal in ["-TERM", "-INT"] {
         let mut server = Server::start(dir.path(), "titles.model");
         let mut begun = server.connect();
         begun.write_all(b"POST /predict HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 14\r\n\r\n{\"text\"").unwrap();
@@ -489,6 +489,6 @@ fn it_stops_after_the_last_answer() {
         begun.write_all(b":\"sea\"}").unwrap();
         let answer = Answer::read(begun);
         assert_eq!(answer.status, 200, "{signal}: {answer:?}");
-        assert_eq!(server.process.wait().unwrap().code(), Some(code), "{signal}");
+        assert_eq!(server.process.wait().unwrap().code(), Some(0), "{signal}");
     }
 }
