@@ -107,4 +107,4 @@ $(VENV)/installed: tests/python/requirements.txt
 
 clean:
 	cargo clean
-	rm -rf fuzz/target fuzz/found fuzz/artifacts $(VENV) demo report bench/.envs bench/out bench/out-quick
+	rm -rf fuzz/target fuzz/found fuzz/artifacts $(VENV) page/node_modules demo report bench/.envs bench/out bench/out-quick

@@ -14,6 +14,9 @@ use crate::page::{Block, Page, Section, Table};
 /// How many of the most frequent classes are named.
 const FREQUENT: usize = 10;
 
+/// Narrow enough to be read on a phone without scrolling.
+const WIDTH: f64 = 420.0;
+
 /// What people call a class.
 pub type Name<'a> = &'a dyn Fn(&str) -> String;
 
@@ -111,8 +114,8 @@ pub fn bound_chart(points: Vec<(f64, f64)>) -> Option<Chart> {
         x: axis("updates"),
         y: axis("bound a row"),
         layers: vec![Layer::Line { name: String::new(), points, style: Style::nth(0) }],
-        height: 240.0,
-        ..Chart::default()
+        width: WIDTH,
+        height: 200.0,
     })
 }
 
@@ -135,8 +138,8 @@ pub fn held_out_charts(points: &[HeldOutPoint]) -> [Option<Chart>; 2] {
                 points: points.iter().map(|point| (point.updates as f64, of(point))).collect(),
                 style: Style { colour, ..Style::nth(0) },
             }],
-            height: 240.0,
-            ..Chart::default()
+            width: WIDTH,
+            height: 200.0,
         })
     };
     [
@@ -215,8 +218,8 @@ fn reliability(e: &Evaluation) -> Chart {
                 style: Style::nth(0),
             },
         ],
-        width: 480.0,
-        height: 360.0,
+        width: WIDTH,
+        height: 300.0,
     }
 }
 
@@ -225,7 +228,7 @@ pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);

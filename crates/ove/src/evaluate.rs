@@ -156,6 +156,6 @@ fn summarise(model: &Model, outcomes: &[Outcome], known: &Labels) -> Evaluation 
 }
 
 /// JSON has no infinity: it is written as null.
-fn or_infinite<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<f64, D::Error> {
+pub(crate) fn or_infinite<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<f64, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::data::{Row, Rows};
 use crate::error::Result;
-use crate::evaluate::Evaluation;
+use crate::evaluate::{Evaluation, or_infinite};
 use crate::forest::{Forest, Scratch};
 use crate::linear::{Linear, Prediction};
 use crate::options::{ForestOptions, Options};
@@ -33,6 +33,7 @@ pub struct HeldOutPoint {
     /// The share of the rows whose best class is none of theirs.
     pub error: f64,
     /// −log p(label), averaged over their labels.
+    #[serde(deserialize_with = "or_infinite")]
     pub nlpd: f64,
 }
 

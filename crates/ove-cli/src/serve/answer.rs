@@ -17,6 +17,12 @@ impl Fault {
         Fault { status, error: error.into() }
     }
 
+    /// Its status.
+    #[cfg(test)]
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
     /// JSON, but not what the description asks for.
     pub fn unprocessable(error: impl Into<String>) -> Self {
         Fault::new(StatusCode::UNPROCESSABLE_ENTITY, error)

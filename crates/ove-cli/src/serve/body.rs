@@ -58,16 +58,16 @@ async fn read(body: &mut Body, announced: Option<usize>, waits: bool) -> Result<
     if announced > MOST_BYTES && (waits || announced > DISCARDED_BYTES) {
         return Err(too_long());
     }
-    let (mut bytes, mut seen) = (Vec::with_capacity(announced.min(MOST_BYTES)), 0);
+    let (mut bytes, mut seen) = (Vec::new(), 0);
     while let Some(frame) = body.frame().await {
         let frame =
             frame.map_err(|error| Fault::new(StatusCode::BAD_REQUEST, format!("the body broke off: {error}")))?;
         let Ok(data) = frame.into_data() else { continue };
         seen += data.len();
-        match seen {
-            ..=MOST_BYTES => bytes.extend_from_slice(&data),
-            ..=DISCARDED_BYTES => {}
-            _ => return Err(too_long()),
+        if seen <= MOST_BYTES {
+            bytes.extend_from_slice(&data);
+        } else if seen > DISCARDED_BYTES {
+            return Err(too_long());
         }
     }
     if seen > MOST_BYTES { Err(too_long()) } else { Ok(bytes.into()) }

@@ -180,4 +180,22 @@ mod tests {
         assert_eq!(sizes(take_batch(&waiting, 1)), [1, 1]);
         assert_eq!(sizes(take_batch(&waiting, 1)), [0; 0]);
     }
+
+    #[test]
+    fn what_cannot_wait_is_refused_and_a_panic_is_no_end() {
+        let work = Work::new(1).unwrap();
+        let runtime = crate::serve::runtime().unwrap();
+        let status = |answer: Result<i32, Fault>| answer.unwrap_err().status();
+        let panicked = runtime.block_on(work.run(|| panic!("on purpose")));
+        assert_eq!(status(panicked), StatusCode::INTERNAL_SERVER_ERROR);
+        let taken = work.room.try_acquire_many(WAITING as u32).unwrap();
+        assert_eq!(work.waiting(), WAITING);
+        assert_eq!(status(runtime.block_on(work.run(|| 1))), StatusCode::SERVICE_UNAVAILABLE);
+        let asked = Predict { input: Input::Rows(vec![Vec::new()]), top: 1 };
+        let served = Arc::new(Served::of_tests());
+        let refused = runtime.block_on(work.predict(&served, asked, &Metrics::default()));
+        assert_eq!(refused.unwrap_err().status(), StatusCode::SERVICE_UNAVAILABLE);
+        drop(taken);
+        assert_eq!(runtime.block_on(work.run(|| 1)).unwrap(), 1);
+    }
 }
