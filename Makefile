@@ -67,7 +67,7 @@ page: page/node_modules/installed
 	cd page && npm run build
 
 page/node_modules/installed: page/package-lock.json
-	cd page && npm ci --no-audit --no-fund --loglevel=error
+	cd page && npm install --no-save --no-audit --no-fund --loglevel=error
 	touch $@
 
 bench: bench-memory bench-newsgroups bench-peers
