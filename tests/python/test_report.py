@@ -23,18 +23,36 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def report(ove, tmp_path_factory):
-    """Figures 1 and 2 on made data, and table 2 with figure 3 on a small set in the place of bibtex."""
+def report(ove, rows, tmp_path_factory):
+    """Figures 1 and 2 on made data, table 2 with figure 3 on a small set in the place of bibtex, and an evaluation."""
     folder = tmp_path_factory.mktemp("report")
     data = tmp_path_factory.mktemp("data")
     (data / "bibtex").mkdir()
-    for part, rows in (("train", 60), ("test", 30)):
-        (data / "bibtex" / f"bibtex-{part}.arff").write_text(small_arff(rows))
+    for part, count in (("train", 60), ("test", 30)):
+        (data / "bibtex" / f"bibtex-{part}.arff").write_text(small_arff(count))
     reports = []
     for part in ("figure-1", "figure-2", "table-2", "figure-3", "large"):
         ove("reproduce", part, "--data", data, "-o", folder / part)
         reports.append(folder / part / "report.html")
-    return reports
+    evaluation = folder / "evaluation"
+    evaluation.mkdir()
+    ove("train", rows[2], "-o", evaluation / "model", "--valid", rows[2], "--epochs", "20")
+    ove("evaluate", evaluation / "model", rows[2], "--report", evaluation / "report.html")
+    return [*reports, evaluation / "report.html"]
+
+
+def test_an_evaluation_shows_what_it_measured(browser, report, ove_json, rows):
+    page, _ = open_page(browser, report[-1])
+    titles = [title.text_content() for title in page.query_selector_all("svg.chart > title")]
+    assert titles == ["Reliability", "Bound", "Error on held-out rows", "nlpd on held-out rows"]
+    figures = dict(zip(*([cell.text_content() for cell in page.query_selector_all(tag)] for tag in ("dt", "dd"))))
+    found = ove_json("evaluate", report[-1].parent / "model", rows[2])
+    assert figures["error"] == f"{found['error']:.4f}" and figures["nlpd"] == f"{found['nlpd']:.4f}"
+    pair = found["confused"][0]
+    first = [cell.text_content() for cell in page.query_selector_all("#evaluation tbody tr:first-child td")]
+    assert first == [pair["label"], pair["best"], str(pair["rows"])]
+    assert sum(bin["rows"] for bin in found["reliability"]) == found["rows"] == 300
+    page.close()
 
 
 def small_arff(rows):
@@ -100,7 +118,7 @@ def contrast(page):
 
 
 def test_every_figure_and_table_is_there(browser, report):
-    expected = {"figure-1": (3, 1), "figure-2": (2, 0), "table-2": (0, 2), "figure-3": (1, 0), "large": (0, 0)}
+    expected = {"figure-1": (3, 1), "figure-2": (2, 0), "table-2": (0, 2), "figure-3": (1, 0), "large": (0, 0), "evaluation": (4, 2)}
     for path in report:
         page, _ = open_page(browser, path)
         counts = len(page.query_selector_all("svg.chart")), len(page.query_selector_all("table"))

@@ -35,6 +35,11 @@ pub struct Keeper {
 }
 
 impl CheckpointFlags {
+    /// Whether the run keeps checkpoints.
+    pub fn is_given(&self) -> bool {
+        self.checkpoint.is_some()
+    }
+
     /// Opens the folder: better now than after hours of training.
     pub fn open(&self) -> Result<Keeper> {
         let Some(folder) = &self.checkpoint else { return Ok(Keeper::default()) };

@@ -8,8 +8,8 @@ use ove::{Dataset, Evaluation, Model};
 use serde_json::{Map, Value};
 
 use crate::input::DataFlags;
-use crate::memory;
 use crate::settings::ThreadFlags;
+use crate::{memory, report};
 
 /// Measure a model on rows whose classes are known
 ///
@@ -25,6 +25,9 @@ pub struct Args {
     input: DataFlags,
     #[command(flatten)]
     threads: ThreadFlags,
+    /// Write a page with charts: reliability, the most confused classes, how the model was trained
+    #[arg(long, value_name = "HTML")]
+    report: Option<PathBuf>,
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
@@ -35,6 +38,9 @@ pub fn run(args: Args) -> Result<()> {
     let model = Model::load(&args.model)?;
     let data = args.input.read_for(&model, &args.data, true, args.threads.threads)?;
     let timed = evaluate(&model, &data, args.threads.threads)?;
+    if let Some(path) = &args.report {
+        report::write(path, &model, &timed.evaluation, &args.data)?;
+    }
     if args.json {
         say!("{}", Value::Object(timed.json()))?;
     } else {

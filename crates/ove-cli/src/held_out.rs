@@ -14,12 +14,11 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Some of the rows that were given for it, whose classes become those of the training rows.
-    pub fn given(mut valid: Dataset, classes: &[String], seed: u64) -> Option<Self> {
-        valid.use_classes(classes);
-        let problem = train::problem(&valid);
+    /// Some of the rows that were given for it, whose classes are those of the training rows.
+    pub fn given(valid: &Dataset, seed: u64) -> Option<Self> {
+        let problem = train::problem(valid);
         let drawn = held_out::draw_given(&problem, seed);
-        (!drawn.is_empty()).then(|| Rows { data: held_out::copy(&problem, &drawn), classes: classes.len() })
+        (!drawn.is_empty()).then(|| Rows { data: held_out::copy(&problem, &drawn), classes: valid.classes.len() })
     }
 
     /// Some of the training rows, which no longer weigh there.
@@ -33,6 +32,11 @@ impl Rows {
         data.row_weights.resize(data.len(), 1.0);
         drawn.iter().for_each(|&n| data.row_weights[n as usize] = 0.0);
         Some(rows)
+    }
+
+    /// The rows themselves.
+    pub fn data(&self) -> &Dataset {
+        &self.data
     }
 
     /// How many.

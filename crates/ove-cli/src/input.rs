@@ -89,16 +89,26 @@ impl DataFlags {
 
     /// Reads rows or texts for a model: labels become its classes.
     pub fn read_for(self, model: &Model, path: &Path, labels_required: bool, threads: usize) -> Result<Dataset> {
-        let mut data = self.read_with(model.card.text.as_ref(), path, labels_required, threads)?;
-        data.use_classes(&model.card.classes);
-        warn_of_unknown_features(&data, model.features(), path);
-        Ok(data)
+        let data = self.read_with(model.card.text.as_ref(), path, labels_required, threads)?;
+        Ok(fitted(data, &model.card.classes, model.features(), path))
+    }
+
+    /// Reads held-out rows or texts like those of training: labels become the classes of these.
+    pub fn read_like(self, train: &Dataset, text: Option<&Text>, path: &Path, threads: usize) -> Result<Dataset> {
+        let data = self.read_with(text, path, true, threads)?;
+        Ok(fitted(data, &train.classes, train.features(), path))
     }
 
     fn options(self, labels_required: bool) -> ReadOptions {
         let DataFlags { format, labels, first_label, on_error } = self;
         ReadOptions { format, labels, first_label, labels_required, on_error }
     }
+}
+
+fn fitted(mut data: Dataset, classes: &[String], features: usize, path: &Path) -> Dataset {
+    data.use_classes(classes);
+    warn_of_unknown_features(&data, features, path);
+    data
 }
 
 /// Says which rows were left out.

@@ -26,17 +26,22 @@ mod held_out;
 mod input;
 mod inspect;
 mod interrupt;
+mod log;
 mod markup;
 mod memory;
 mod page;
 mod pictures;
 mod predict;
 mod progress;
+mod record;
+mod report;
 mod reproduce;
+mod serve;
 mod settings;
 mod table;
 mod theme;
 mod train;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -57,6 +62,7 @@ enum Command {
     Predict(predict::Args),
     Evaluate(evaluate::Args),
     Inspect(inspect::Args),
+    Serve(serve::Args),
     Convert(convert::Args),
     Bound(bound::Args),
     Estimate(estimate::Args),
@@ -66,12 +72,15 @@ enum Command {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let done = interrupt::install().and_then(|()| match cli.command {
+    // A server has its own way with signals.
+    let listening = if matches!(cli.command, Command::Serve(_)) { Ok(()) } else { interrupt::install() };
+    let done = listening.and_then(|()| match cli.command {
         Command::Demo(args) => demo::run(args),
         Command::Train(args) => train::run(*args),
         Command::Predict(args) => predict::run(args),
         Command::Evaluate(args) => evaluate::run(args),
         Command::Inspect(args) => inspect::run(args),
+        Command::Serve(args) => serve::run(args),
         Command::Convert(args) => convert::run(args),
         Command::Bound(args) => bound::run(args),
         Command::Estimate(args) => estimate::run(args),

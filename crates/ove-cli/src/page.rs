@@ -87,18 +87,26 @@ fn lead(text: &str) -> String {
 }
 
 /// The rules of the page and of the charts in it.
-fn css() -> String {
+pub fn css() -> String {
     let variables = |scheme: &theme::Scheme| {
         format!(
-            ":root{{--paper:{};--tint:{};--ink:{};--muted:{};--rule:{};--link:{}}}",
-            scheme.paper, scheme.tint, scheme.ink, scheme.muted, scheme.rule, scheme.link
+            ":root{{--paper:{};--tint:{};--ink:{};--muted:{};--rule:{};--link:{};--for:{};--against:{}}}",
+            scheme.paper,
+            scheme.tint,
+            scheme.ink,
+            scheme.muted,
+            scheme.rule,
+            scheme.link,
+            scheme.series[0],
+            scheme.series[1]
         )
     };
     format!("{}\n{}\n{}", theme::for_both(variables), chart::css(), include_str!("page/page.css"))
 }
 
 impl Section {
-    fn html(&self) -> String {
+    /// As a part of a page that carries [`css`].
+    pub fn html(&self) -> String {
         let (id, title) = (escape(&self.id), escape(&self.title));
         let blocks: String = self.blocks.iter().map(Block::html).collect();
         format!("<section id=\"{id}\">\n<h2>{title}</h2>\n{blocks}</section>\n")

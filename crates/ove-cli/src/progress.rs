@@ -28,12 +28,19 @@ pub fn counter(details: &str) -> ProgressBar {
     ProgressBar::with_draw_target(None, target()).with_style(style)
 }
 
+/// The bound, smoothed over about the last hundred batches; that of the batch solver is exact.
+pub fn smooth(bound: Option<f64>, progress: &Progress<'_>) -> f64 {
+    match bound {
+        Some(bound) if progress.learning_rate > 0.0 => bound + 0.01 * (progress.bound - bound),
+        _ => progress.bound,
+    }
+}
+
 /// Watches a training run.
 pub struct Line {
     bar: ProgressBar,
     rows: u64,
     shown: Instant,
-    /// The bound, smoothed over about the last hundred batches.
     bound: Option<f64>,
 }
 
@@ -45,10 +52,7 @@ impl Line {
 
     /// Hears of progress; ends the run after Ctrl-C.
     pub fn hear(&mut self, progress: &Progress<'_>) -> ControlFlow<()> {
-        self.bound = match self.bound {
-            Some(bound) if progress.learning_rate > 0.0 => Some(bound + 0.01 * (progress.bound - bound)),
-            _ => Some(progress.bound),
-        };
+        self.bound = Some(smooth(self.bound, progress));
         if !self.bar.is_hidden() && self.shown.elapsed() > Duration::from_millis(100) {
             self.shown = Instant::now();
             self.show(progress);

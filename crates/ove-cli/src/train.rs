@@ -10,7 +10,6 @@ use ove::options::{ClassWeight, ForestOptions, Options, Solver};
 use ove::read::class_weights;
 use ove::solve::{Begin, forest, learning_rate};
 use ove::step::StepKind;
-use ove::text::Text;
 use ove::{Dataset, Fit, Linear, Model, Problem, Settings, Weights};
 use serde_json::json;
 
@@ -18,6 +17,7 @@ use crate::checkpoint::{CheckpointFlags, Keeper};
 use crate::from::From;
 use crate::input::DataFlags;
 use crate::memory::{self, Bytes};
+use crate::record::{RecordFlags, Recorder};
 use crate::settings::{TextFlags, TrainFlags};
 use crate::{evaluate, held_out, interrupt, progress};
 
@@ -64,6 +64,8 @@ pub struct Args {
     #[command(flatten)]
     checkpoint: CheckpointFlags,
     #[command(flatten)]
+    record: RecordFlags,
+    #[command(flatten)]
     text: TextFlags,
     #[command(flatten)]
     flags: TrainFlags,
@@ -75,8 +77,9 @@ pub fn run(args: Args) -> Result<()> {
     check(&args.flags.settings(0, true, ClassWeight::Equal))?;
     check_output(&args.output)?;
     let mut keeper = args.checkpoint.open()?;
+    let mut recorder = args.record.open()?;
     if let Some(valid) = &args.valid {
-        // Better now than after hours of training.
+        // Better now than after all rows are read.
         std::fs::File::open(valid).with_context(|| valid.display().to_string())?;
     }
     let from = From::open(args.from.as_deref())?;
@@ -98,16 +101,26 @@ pub fn run(args: Args) -> Result<()> {
     if let Settings::Linear(Options { cells: Some(cells), .. }) = &settings {
         eprintln!("their weights share {cells} cells, which --memory allows");
     }
+    let read_valid = |path: &PathBuf| args.input.read_like(&data, text.as_ref(), path, threads);
+    let valid = args.valid.as_ref().map(read_valid).transpose()?;
 
     let start = Instant::now();
     // A model that goes on has chosen already.
     let chooses = from.is_none() && args.flags.choose_passes(&settings);
     let held_out = match &settings {
         Settings::Linear(options) if chooses || args.calibrate => {
-            hold_out(&args, text.as_ref(), &mut data, options.seed)?
+            hold_out(&args, valid.as_ref(), &mut data, options.seed)
         }
         _ => None,
     };
+    let measured = valid.as_ref().or(held_out.as_ref().map(held_out::Rows::data));
+    if let (Some(measured), Settings::Linear(options)) = (measured, &settings)
+        && (valid.is_some() || recorder.is_heard())
+        && is_small(args.memory, &data, options)
+    {
+        recorder.hold_out(measured, card(&data, settings.clone()));
+    }
+    recorder.begin(data.len());
     let trained = interrupt::held(|| {
         let (mut model, updates) = match settings {
             Settings::Linear(mut options) => {
@@ -115,11 +128,11 @@ pub fn run(args: Args) -> Result<()> {
                     choose_passes(&mut options, &data, held_out.as_ref())?;
                 }
                 let stop_on = held_out.as_ref().filter(|_| chooses);
-                let fit = fit_kept(&data, &options, weights.as_ref(), stop_on, &mut keeper)?;
+                let fit = fit_kept(&data, &options, weights.as_ref(), stop_on, &mut keeper, &mut recorder)?;
                 let updates = fit.updates;
                 (into_model(fit, &data, options), updates)
             }
-            Settings::Forest(options) => grow(&data, options, args.memory, &mut keeper)?,
+            Settings::Forest(options) => grow(&data, options, args.memory, &mut keeper, &mut recorder)?,
         };
         if keeper.stopped() {
             return Ok(None);
@@ -132,27 +145,32 @@ pub fn run(args: Args) -> Result<()> {
             calibrate(&mut model, rows, threads)?;
         }
         if let Some(threshold) = args.prune {
-            prune(&mut model, threshold, &args)?;
+            prune(&mut model, threshold, valid.as_ref(), threads)?;
+        }
+        if !args.checkpoint.is_given() {
+            // A run that goes on from a checkpoint has not seen all of it, and ends in the same bits.
+            model.card.held_out = recorder.held_out();
+        }
+        let train_seconds = start.elapsed().as_secs_f64();
+        let evaluation = valid.as_ref().map(|valid| evaluate::evaluate(&model, valid, threads)).transpose();
+        if let Ok(Some(timed)) = &evaluation {
+            model.card.evaluation = Some(timed.evaluation.clone());
         }
         model.save(&args.output).context("saving the model")?;
         if model.card.finished {
             keeper.clear()?;
         }
-        anyhow::Ok(Some((model, updates)))
+        anyhow::Ok(Some((model, updates, train_seconds, evaluation?)))
     })?;
-    let Some((model, updates)) = trained else {
+    let Some((model, updates, train_seconds, evaluation)) = trained else {
         eprintln!("stopped; the checkpoint holds what was reached, and --resume goes on from there");
         return Ok(());
     };
     let (finished, bound) = (model.card.finished, model.card.trace.last().map(|point| point.bound));
-    let train_seconds = start.elapsed().as_secs_f64();
+    recorder.finish(evaluation.as_ref().map(|timed| &timed.evaluation));
     if !finished {
         eprintln!("{}", unfinished(&model.card.options));
     }
-    let evaluation = match args.valid.as_deref() {
-        Some(path) => Some(evaluate::evaluate(&model, &args.input.read_for(&model, path, true, threads)?, threads)?),
-        None => None,
-    };
     let facts = json!({
         "model": args.output,
         "rows": model.card.rows,
@@ -185,11 +203,9 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 /// Drops small weights and says what is lost.
-fn prune(model: &mut Model, threshold: f32, args: &Args) -> Result<()> {
-    let threads = args.flags.linear.threads.threads;
-    let data = args.valid.as_deref().map(|path| args.input.read_for(model, path, true, threads)).transpose()?;
+fn prune(model: &mut Model, threshold: f32, valid: Option<&Dataset>, threads: usize) -> Result<()> {
     let precision = |model: &Model| -> Result<String> {
-        Ok(match &data {
+        Ok(match valid {
             Some(data) => {
                 let e = evaluate::evaluate(model, data, threads)?.evaluation;
                 format!(", precision@1/3/5 {:.4} {:.4} {:.4}", e.precision_at_1, e.precision_at_3, e.precision_at_5)
@@ -219,18 +235,15 @@ pub fn problem(data: &Dataset) -> Problem<'_> {
 }
 
 /// The rows that training will not see: of those for validation, or else of its own.
-fn hold_out(args: &Args, text: Option<&Text>, data: &mut Dataset, seed: u64) -> Result<Option<held_out::Rows>> {
-    let rows = match &args.valid {
-        Some(path) => {
-            let valid = args.input.read_with(text, path, true, args.flags.linear.threads.threads)?;
-            held_out::Rows::given(valid, &data.classes, seed)
-        }
+fn hold_out(args: &Args, valid: Option<&Dataset>, data: &mut Dataset, seed: u64) -> Option<held_out::Rows> {
+    let rows = match valid {
+        Some(valid) => held_out::Rows::given(valid, seed),
         None => held_out::Rows::split(data, seed),
     };
     if rows.is_none() && args.calibrate {
         eprintln!("too few rows to fit a temperature on");
     }
-    Ok(rows)
+    rows
 }
 
 /// Epochs by the number of rows, and the learning rate that held-out rows prefer.
@@ -256,16 +269,17 @@ fn calibrate(model: &mut Model, rows: &held_out::Rows, threads: usize) -> Result
 
 /// Trains with a progress line.
 pub fn fit(data: &Dataset, options: &Options) -> Result<Fit> {
-    fit_kept(data, options, None, None, &mut Keeper::default())
+    fit_kept(data, options, None, None, &mut Keeper::default(), &mut Recorder::default())
 }
 
-/// The same from other weights than zero and with checkpoints, stopping when held-out rows no longer gain.
+/// The same from other weights than zero and with checkpoints, stopping when held-out rows no longer gain; told of.
 fn fit_kept(
     data: &Dataset,
     options: &Options,
     start: Option<&Linear>,
     stop_on: Option<&held_out::Rows>,
     keeper: &mut Keeper,
+    recorder: &mut Recorder,
 ) -> Result<Fit> {
     let problem = problem(data);
     let mut line = progress::Line::new(data.len());
@@ -273,6 +287,7 @@ fn fit_kept(
     let held_out = stop_on.map(held_out::Rows::view);
     let begin = Begin { start, saved: saved.as_ref(), held_out };
     let fit = ove::solve::train_with(begin, &problem, options, &mut |progress| {
+        recorder.hear(progress);
         // The keeper decides whether to go on.
         let _ = line.hear(progress);
         if progress.done < 1.0 { keeper.hear(progress.epochs, progress.save) } else { ControlFlow::Continue(()) }
@@ -282,13 +297,21 @@ fn fit_kept(
 }
 
 /// Grows a forest with a progress bar; the model, and how many rows were visited.
-fn grow(data: &Dataset, options: ForestOptions, memory: Bytes, keeper: &mut Keeper) -> Result<(Model, u64)> {
+fn grow(
+    data: &Dataset,
+    options: ForestOptions,
+    memory: Bytes,
+    keeper: &mut Keeper,
+    recorder: &mut Recorder,
+) -> Result<(Model, u64)> {
     const STEPS: u64 = 1000;
     let bar = progress::bar(STEPS, "{msg}");
     bar.set_message(format!("{} trees", options.trees));
+    let updates = (data.len() * options.epochs_for(data.len()) * options.trees) as u64;
     let saved = keeper.take_saved();
     let (forest, finished) = forest::train_with(saved.as_ref(), &problem(data), &options, &mut |growing| {
         bar.set_position((growing.done * STEPS as f64) as u64);
+        recorder.hear_growing(growing.done, updates);
         if forest_bytes(growing.weights) > memory.0 {
             return ControlFlow::Break(());
         }
@@ -304,7 +327,6 @@ fn grow(data: &Dataset, options: ForestOptions, memory: Bytes, keeper: &mut Keep
             Bytes(needed)
         );
     }
-    let updates = (data.len() * options.epochs_for(data.len()) * options.trees) as u64;
     let card = Card { finished, ..card(data, Settings::Forest(options)) };
     Ok((Model { weights: Weights::Forest(forest), card }, updates))
 }
@@ -332,6 +354,8 @@ fn card(data: &Dataset, options: Settings) -> Card {
         temperature: None,
         finished: true,
         trace: Vec::new(),
+        held_out: Vec::new(),
+        evaluation: None,
     }
 }
 
@@ -362,6 +386,12 @@ fn check_output(path: &Path) -> Result<()> {
         bail!("{}: the folder {} is not there", path.display(), folder.display());
     }
     Ok(ove::file::check_place(path)?)
+}
+
+/// Whether a second copy of the weights, to measure held-out rows with, is nothing beside the budget.
+fn is_small(memory: Bytes, data: &Dataset, options: &Options) -> bool {
+    let cells = options.cells.unwrap_or((data.features() + 1) * data.classes.len()) as u64;
+    cells * 4 <= memory.0 / 4
 }
 
 /// What lists of all features may take whatever --memory says of the weights.

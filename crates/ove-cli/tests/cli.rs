@@ -338,9 +338,10 @@ mod predict {
 mod evaluate {
     use super::*;
 
-    const KEYS: [&str; 21] = [
+    const KEYS: [&str; 23] = [
         "bound",
         "classes",
+        "confused",
         "ece",
         "effective_rivals",
         "error",
@@ -358,6 +359,7 @@ mod evaluate {
         "psp_at_1",
         "psp_at_3",
         "psp_at_5",
+        "reliability",
         "rows",
         "unknown_rows",
     ];
@@ -367,7 +369,9 @@ mod evaluate {
         let dir = Dir::with_model();
         let found = dir.run("evaluate fruit.model fruit.svm --json").json();
         assert_eq!(keys(&found), KEYS);
-        assert!(found.as_object().unwrap().values().all(Value::is_number), "{found}");
+        let lists = ["confused", "reliability"];
+        let is_right = |(key, value): (&String, &Value)| value.is_number() != lists.contains(&key.as_str());
+        assert!(found.as_object().unwrap().iter().all(is_right), "{found}");
         for (key, value) in
             [("error", 0.0), ("precision_at_1", 1.0), ("rows", 6.0), ("classes", 3.0), ("features", 5.0)]
         {

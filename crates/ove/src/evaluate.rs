@@ -7,32 +7,35 @@
 //! once, whatever rows and classes weighed in training.
 
 mod bound;
+mod confused;
 mod propensity;
+mod reliability;
 mod rest;
 mod row;
 
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::data::Rows;
 use crate::error::{Error, Result};
 use crate::labels::Labels;
 use crate::model::Model;
 use crate::solve::in_pool;
+pub use confused::Confused;
+pub use reliability::Bin;
+use reliability::{bins, calibration_error};
 use row::{Outcome, Task};
 
 /// Rows that one task scores.
 const ROWS_A_TASK: usize = 64;
 
-/// Bins of equal width for the calibration error.
-const BINS: usize = 15;
-
 /// What an evaluation found.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
     /// The share of rows whose best class is none of theirs, eq. 18.
     pub error: f64,
     /// −log p(label), averaged over the labels of all rows, eq. 18; p is the softmax over all classes, other labels of the row too.
+    #[serde(deserialize_with = "or_infinite")]
     pub nlpd: f64,
     /// The objective that the model was trained with, summed over the labels of all rows; trees have none.
     pub bound: Option<f64>,
@@ -63,6 +66,10 @@ pub struct Evaluation {
     /// The same before calibration, of a forest or of a linear model with a temperature.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ece_uncalibrated: Option<f64>,
+    /// The bins of that error.
+    pub reliability: Vec<Bin>,
+    /// The classes that are most often taken for another.
+    pub confused: Vec<Confused>,
     /// How many rows were evaluated.
     pub rows: usize,
     /// How many labels they have that the model knows.
@@ -90,7 +97,7 @@ pub fn evaluate(model: &Model, rows: Rows<'_>, labels: &Labels, threads: usize) 
         });
         Ok(())
     })?;
-    Ok(summarise(model, &outcomes))
+    Ok(summarise(model, &outcomes, labels))
 }
 
 fn check(model: &Model, rows: Rows<'_>, labels: &Labels) -> Result<()> {
@@ -110,7 +117,7 @@ fn check(model: &Model, rows: Rows<'_>, labels: &Labels) -> Result<()> {
     }
 }
 
-fn summarise(model: &Model, outcomes: &[Outcome]) -> Evaluation {
+fn summarise(model: &Model, outcomes: &[Outcome], known: &Labels) -> Evaluation {
     let rows = outcomes.len() as f64;
     let sum = |of: &dyn Fn(&Outcome) -> f64| outcomes.iter().map(of).sum::<f64>();
     let precision = |k: usize| sum(&|o| o.hits_within(k) as f64 / k as f64) / rows;
@@ -121,6 +128,7 @@ fn summarise(model: &Model, outcomes: &[Outcome]) -> Evaluation {
         0.0 => 0.0,
         best => sum(&|o| o.propensity[i]) / best,
     };
+    let reliability = bins(outcomes, |o| o.confidence);
     Evaluation {
         error: sum(&|o| if o.hits[0] { 0.0 } else { 1.0 }) / rows,
         nlpd: -sum(&|o| o.log_probability) / labels as f64,
@@ -135,8 +143,10 @@ fn summarise(model: &Model, outcomes: &[Outcome]) -> Evaluation {
         psp_at_1: psp(0),
         psp_at_3: psp(1),
         psp_at_5: psp(2),
-        ece: calibration_error(outcomes, |o| o.confidence),
-        ece_uncalibrated: model.is_calibrated().then(|| calibration_error(outcomes, |o| o.raw_confidence)),
+        ece: calibration_error(&reliability),
+        ece_uncalibrated: model.is_calibrated().then(|| calibration_error(&bins(outcomes, |o| o.raw_confidence))),
+        reliability,
+        confused: confused::pairs(outcomes, known, &model.card.classes),
         rows: outcomes.len(),
         labels,
         unknown_rows: outcomes.iter().filter(|o| o.labels == 0).count(),
@@ -145,14 +155,7 @@ fn summarise(model: &Model, outcomes: &[Outcome]) -> Evaluation {
     }
 }
 
-/// Σ over bins of |hits − Σ confidence| / rows.
-fn calibration_error(outcomes: &[Outcome], confidence: impl Fn(&Outcome) -> f64) -> f64 {
-    let mut bins = [(0.0, 0.0); BINS];
-    for outcome in outcomes {
-        let confidence = confidence(outcome);
-        let bin = &mut bins[((confidence * BINS as f64) as usize).min(BINS - 1)];
-        bin.0 += f64::from(u8::from(outcome.hits[0]));
-        bin.1 += confidence;
-    }
-    bins.iter().map(|(hits, confidence): &(f64, f64)| (hits - confidence).abs()).sum::<f64>() / outcomes.len() as f64
+/// JSON has no infinity: it is written as null.
+pub(crate) fn or_infinite<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::data::{Row, Rows};
 use crate::error::Result;
+use crate::evaluate::{Evaluation, or_infinite};
 use crate::forest::{Forest, Scratch};
 use crate::linear::{Linear, Prediction};
 use crate::options::{ForestOptions, Options};
@@ -22,6 +23,18 @@ pub struct TracePoint {
     /// The objective summed over all rows, without the penalty: exact from the batch solver, an unbiased estimate, averaged
     /// over the updates since the last point, from the stochastic one.
     pub bound: f64,
+}
+
+/// What some held-out rows said of the model along training.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct HeldOutPoint {
+    /// Updates so far, as in [`TracePoint`].
+    pub updates: u64,
+    /// The share of the rows whose best class is none of theirs.
+    pub error: f64,
+    /// −log p(label), averaged over their labels.
+    #[serde(deserialize_with = "or_infinite")]
+    pub nlpd: f64,
 }
 
 /// The two forms of a model.
@@ -195,6 +208,12 @@ pub struct Card {
     pub finished: bool,
     /// The curve of the bound.
     pub trace: Vec<TracePoint>,
+    /// The curves of error and nlpd on some rows it was not trained on, if there were any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held_out: Vec<HeldOutPoint>,
+    /// What was measured on such rows at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evaluation: Option<Evaluation>,
 }
 
 impl Card {

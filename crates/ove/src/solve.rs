@@ -236,8 +236,11 @@ pub fn train_with(begin: Begin<'_>, problem: &Problem<'_>, options: &Options, wa
     })
 }
 
-/// Runs `work` with this many threads, 0 for one a core.
+/// Runs `work` with this many threads, 0 for one a core, or for those of the pool that this is called in.
 pub(crate) fn in_pool<R: Send>(threads: usize, work: impl FnOnce() -> Result<R> + Send) -> Result<R> {
+    if threads == 0 && rayon::current_thread_index().is_some() {
+        return work();
+    }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|error| Error::Option {
         name: "threads",
         found: threads.to_string(),

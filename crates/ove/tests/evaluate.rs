@@ -22,6 +22,8 @@ fn scoring<const K: usize>(rows: &[[f64; K]], counts: [u64; K]) -> (Model, Datas
         rows: counts.iter().sum(),
         finished: true,
         trace: Vec::new(),
+        held_out: Vec::new(),
+        evaluation: None,
     };
     let mut data = Dataset::new(rows.len(), card.classes.clone());
     for n in 0..rows.len() {
@@ -267,4 +269,33 @@ fn rows_without_a_label_each_are_an_error() {
     assert_eq!(message(&data, &[0]), format!("labels of 1 rows for 2 rows, but {allowed}"));
     assert_eq!(message(&Dataset::new(2, Vec::new()), &[]), format!("labels of 0 rows for 0 rows, but {allowed}"));
     assert_eq!(message(&data, &[0, 2]), "a row has the class 2, but the model has 2 classes");
+}
+
+#[test]
+fn reliability_has_a_bin_for_each_probability_that_occurs() {
+    let (sure, even) = ([0.9, 0.05, 0.05], [0.5, 0.3, 0.2]);
+    let e = evaluation(&[sure, sure, even, even], &[&[0], &[1], &[0], &[1]]);
+    assert_eq!(e.reliability.iter().map(|bin| bin.rows).collect::<Vec<_>>(), [2, 2]);
+    near(e.reliability[0].confidence, 0.5);
+    near(e.reliability[0].accuracy, 0.5);
+    near(e.reliability[1].confidence, 0.9);
+    near(e.reliability[1].accuracy, 0.5);
+}
+
+#[test]
+fn confused_pairs_by_how_often() {
+    let first = [0.8, 0.1, 0.1];
+    // Right; 1 for 0 twice, once beside 2; 2 for 0 once; a row whose other label is the best counts for none.
+    let e = evaluation(&[first; 4], &[&[0], &[1], &[1, 2], &[1, 0]]);
+    let pairs: Vec<_> = e.confused.iter().map(|pair| (pair.label.as_str(), pair.best.as_str(), pair.rows)).collect();
+    assert_eq!(pairs, [("1", "0", 2), ("2", "0", 1)]);
+}
+
+#[test]
+fn an_infinite_nlpd_survives_json() {
+    let (model, data) = scoring(&[[0.0, -1e4]], [10, 10]);
+    let e = with_label(&model, &data, &[1]);
+    let e = Evaluation { nlpd: f64::INFINITY, ..e };
+    let back: Evaluation = serde_json::from_str(&serde_json::to_string(&e).unwrap()).unwrap();
+    assert_eq!(back, e);
 }

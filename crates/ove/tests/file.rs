@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use ove::model::{Card, TracePoint};
+use ove::model::{Card, HeldOutPoint, TracePoint};
 use ove::places::Places;
 use ove::text::{Text, TextOptions};
 use ove::{Linear, Model, Options, Row, Settings, Weights};
@@ -23,6 +23,8 @@ fn model(features: usize, table: Vec<f32>) -> Model {
         rows: 10,
         finished: true,
         trace: vec![TracePoint { updates: 10, bound: -0.1 }],
+        held_out: Vec::new(),
+        evaluation: None,
     };
     Model { weights: Weights::Linear(Linear::new(classes, table)), card }
 }
@@ -160,6 +162,22 @@ fn cells_that_weights_share_come_back() {
 }
 
 /// What NumPy and Torch see: two tensors, without a look at the metadata.
+/// JSON has no infinity, and a file that it came into must still be a model.
+#[test]
+fn what_held_out_rows_said_comes_back() {
+    let mut model = small();
+    let mut data = ove::Dataset::new(1, model.card.classes.clone());
+    for label in [0, 1, 1] {
+        data.push_entry(0, 1.0);
+        data.end_row(&[label]);
+    }
+    let evaluation = ove::evaluate(&model, data.rows(), &data.labels, 1).unwrap();
+    assert_eq!((evaluation.confused.len(), evaluation.reliability.len()), (1, 1));
+    model.card.evaluation = Some(ove::Evaluation { nlpd: f64::INFINITY, ..evaluation });
+    model.card.held_out = [1.0, f64::INFINITY].map(|nlpd| HeldOutPoint { updates: 5, error: 0.5, nlpd }).into();
+    assert_eq!(load(&saved(&model)).unwrap(), model);
+}
+
 #[test]
 fn the_file_is_safetensors() {
     let bytes = saved(&small());

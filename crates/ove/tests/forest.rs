@@ -44,6 +44,8 @@ fn model(forest: Forest, data: &Dataset) -> Model {
         rows: data.len() as u64,
         finished: true,
         trace: Vec::new(),
+        held_out: Vec::new(),
+        evaluation: None,
     };
     Model { weights: Weights::Forest(forest), card }
 }

@@ -209,6 +209,8 @@ fn card(data: &Dataset, options: Settings) -> Card {
         finished: true,
         temperature: None,
         trace: Vec::new(),
+        held_out: Vec::new(),
+        evaluation: None,
     }
 }
 

@@ -21,6 +21,8 @@ pub(super) struct Outcome {
     /// How many labels the model knows, and how many it does not.
     pub labels: usize,
     unseen: usize,
+    /// The best class.
+    pub best: u32,
     /// Which of the best classes are labels.
     pub hits: [bool; TOP],
     /// The probability of the best class, and what it would be without calibration.
@@ -110,6 +112,7 @@ impl<'a> Task<'a> {
         Outcome {
             labels: labels.len(),
             unseen,
+            best: top[0],
             hits,
             propensity: self.measures.propensities.of_hits(top, &hits),
             best_propensity: self.measures.propensities.of_best(labels, unseen),

@@ -1,0 +1,52 @@
+//! Answers in JSON; one that went wrong has a status, and says why.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+/// Why a request has no answer.
+#[derive(Debug)]
+pub struct Fault {
+    status: StatusCode,
+    error: String,
+}
+
+impl Fault {
+    /// With a status of its own.
+    pub fn new(status: StatusCode, error: impl Into<String>) -> Self {
+        Fault { status, error: error.into() }
+    }
+
+    /// Its status.
+    #[cfg(test)]
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// JSON, but not what the description asks for.
+    pub fn unprocessable(error: impl Into<String>) -> Self {
+        Fault::new(StatusCode::UNPROCESSABLE_ENTITY, error)
+    }
+}
+
+impl IntoResponse for Fault {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, json(&json!({ "error": self.error }))).into_response();
+        let also = match self.status {
+            StatusCode::UNAUTHORIZED => Some((header::WWW_AUTHENTICATE, "Bearer")),
+            StatusCode::SERVICE_UNAVAILABLE => Some((header::RETRY_AFTER, "1")),
+            _ => None,
+        };
+        if let Some((name, value)) = also {
+            response.headers_mut().insert(name, HeaderValue::from_static(value));
+        }
+        response
+    }
+}
+
+/// JSON.
+pub fn json(value: &Value) -> Response {
+    let mut response = value.to_string().into_response();
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}

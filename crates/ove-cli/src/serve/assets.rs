@@ -1,0 +1,36 @@
+//! The page: built from `page/` and carried by the program, so that it needs no network and no files.
+
+use axum::Router;
+use axum::http::header::{self, HeaderName};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+
+use crate::page;
+
+/// Nothing but what the server itself gives; charts carry their width as a style.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; \
+                      img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// The page and what it loads.
+pub fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
+    let html = || async { file("text/html; charset=utf-8", include_str!("../../../../page/dist/index.html")) };
+    let script = || async { file("text/javascript; charset=utf-8", include_str!("../../../../page/dist/page.js")) };
+    let style = || async { file("text/css; charset=utf-8", include_str!("../../../../page/dist/page.css")) };
+    let theme = || async { file("text/css; charset=utf-8", page::css()) };
+    Router::new()
+        .route("/", get(html))
+        .route("/page.js", get(script))
+        .route("/page.css", get(style))
+        .route("/theme.css", get(theme))
+}
+
+fn file(kind: &'static str, text: impl IntoResponse) -> Response {
+    let headers: [(HeaderName, &str); 4] = [
+        (header::CONTENT_TYPE, kind),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        // The files of the next version have the same names.
+        (header::CACHE_CONTROL, "no-cache"),
+    ];
+    (headers, text).into_response()
+}

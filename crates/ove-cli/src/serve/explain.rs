@@ -1,0 +1,80 @@
+//! Why a class: the words of a text that speak for it and against it, those that do so in general, and its nearest rivals.
+
+use ove::Dataset;
+use ove::Prediction;
+use serde_json::{Value, json};
+
+use super::request::Explain;
+use super::served::Served;
+use super::work::rows;
+
+/// How many rivals are named.
+const RIVALS: usize = 5;
+
+/// How many of the words that speak most for a class find its rivals.
+const WORDS: usize = 50;
+
+/// The explanation.
+pub fn explain(served: &Served, asked: &Explain) -> ove::Result<Value> {
+    let (class, model) = (asked.class, &served.model);
+    let weights = falling(model.weights_of(class));
+    let mut answer = json!({
+        "class": served.label(class),
+        "count": model.card.counts[class as usize],
+        "rows": model.card.rows,
+        "general": sides(served, &weights, asked.top, "weight"),
+        "rivals": rivals(served, class, &weights)?,
+    });
+    if let Some(linear) = model.linear() {
+        answer["bias"] = linear.bias()[class as usize].into();
+    }
+    if let Some(name) = served.name(class) {
+        answer["name"] = name.into();
+    }
+    if let Some(input) = &asked.input {
+        let data = rows(&[input], served)?;
+        let products = falling(model.explain(data.rows().row(0), class));
+        answer["row"] = sides(served, &products, asked.top, "product");
+    }
+    Ok(answer)
+}
+
+/// The largest first; equal ones by feature.
+fn falling(mut weights: Vec<(u32, f32)>) -> Vec<(u32, f32)> {
+    weights.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    weights
+}
+
+/// Those of a falling list that speak most for a class, and those that speak most against it.
+fn sides(served: &Served, falling: &[(u32, f32)], count: usize, what: &str) -> Value {
+    let name = |d: u32| served.model.card.feature_name(d as usize).map_or_else(|| d.to_string(), str::to_owned);
+    let shown = |&(d, number): &(u32, f32)| json!({ "feature": name(d), "index": d, what: number });
+    let speak_for = falling.iter().take(count).take_while(|(_, number)| *number > 0.0);
+    let against = falling.iter().rev().take(count).take_while(|(_, number)| *number < 0.0);
+    json!({ "for": speak_for.map(shown).collect::<Vec<_>>(), "against": against.map(shown).collect::<Vec<_>>() })
+}
+
+/// The classes that a row of the words that speak most for this class, each as much as it does, would be taken for instead.
+fn rivals(served: &Served, class: u32, falling: &[(u32, f32)]) -> ove::Result<Vec<Value>> {
+    let mut words: Vec<(u32, f32)> = falling.iter().copied().take(WORDS).take_while(|&(_, w)| w > 0.0).collect();
+    let length = words.iter().map(|(_, w)| w * w).sum::<f32>().sqrt();
+    if length == 0.0 {
+        return Ok(Vec::new());
+    }
+    words.sort_unstable_by_key(|&(feature, _)| feature);
+    let mut data = Dataset::new(served.model.features(), Vec::new());
+    words.iter().for_each(|&(feature, w)| data.push_entry(feature, w / length));
+    data.end_row(&[]);
+    let top = served.model.top(data.rows(), 0..1, RIVALS + 1, 0)?.remove(0);
+    let rivals = top.iter().filter(|prediction| prediction.class != class).take(RIVALS);
+    Ok(rivals.map(|&Prediction { class, .. }| described(served, class)).collect())
+}
+
+/// A class with how often it occurs.
+pub fn described(served: &Served, class: u32) -> Value {
+    let mut value = json!({ "class": served.label(class), "count": served.model.card.counts[class as usize] });
+    if let Some(name) = served.name(class) {
+        value["name"] = name.into();
+    }
+    value
+}

@@ -1,0 +1,194 @@
+//! The description of the interface, true for the model that is served: whether it takes texts, and how its features are named.
+
+use serde_json::{Value, json};
+
+use super::body::MOST_BYTES;
+use super::request::{GREATEST, MOST_CLASSES, MOST_ROWS};
+use super::routes::MOST_LISTED;
+use super::served::{Keys, Served};
+
+/// OpenAPI 3.1, with or without a token.
+pub fn describe(served: &Served, token: bool) -> Value {
+    let class = json!({ "type": "string", "description": "The label of a class, as in the training data." });
+    let word = json!({ "type": "string", "description": "The name of a feature, or its number." });
+    let number = json!({ "type": "number" });
+    let count = json!({ "type": "integer", "minimum": 0 });
+    let weighed = object(&[("feature", word.clone()), ("index", count.clone()), ("weight", number.clone())], 3);
+    let product = object(&[("feature", word), ("index", count.clone()), ("product", number.clone())], 3);
+    let list = |items: &Value| json!({ "type": "array", "items": items });
+    let name = json!({ "type": "string", "description": "What people call it." });
+    let counted = object(&[("class", class.clone()), ("count", count.clone()), ("name", name.clone())], 2);
+    let prediction = object(
+        &[
+            ("labels", list(&class)),
+            ("probabilities", list(&json!({ "type": "number", "minimum": 0, "maximum": 1.000001 }))),
+            ("names", list(&name)),
+        ],
+        2,
+    );
+    let explanation = object(
+        &[
+            ("class", class.clone()),
+            ("count", count.clone()),
+            ("rows", count.clone()),
+            ("general", object(&[("for", list(&weighed)), ("against", list(&weighed))], 2)),
+            ("rivals", list(&counted)),
+            ("bias", number),
+            ("name", name),
+            ("row", object(&[("for", list(&product)), ("against", list(&product))], 2)),
+        ],
+        5,
+    );
+    let model = object(
+        &[
+            ("classes", count.clone()),
+            ("features", count.clone()),
+            ("rows", count.clone()),
+            ("finished", json!({ "type": "boolean" })),
+            ("takes_texts", json!({ "type": "boolean" })),
+            ("options", json!({ "type": "object" })),
+            ("trace", json!({ "type": "array", "items": { "type": "object" } })),
+            ("held_out", json!({ "type": "array", "items": { "type": "object" } })),
+            ("evaluation", json!({ "type": ["object", "null"] })),
+        ],
+        9,
+    );
+    let query = |name: &str, what: &str, schema: Value| json!({ "name": name, "in": "query", "description": what, "schema": schema });
+    let limit = json!({ "type": "integer", "minimum": 1, "maximum": MOST_LISTED, "default": 20 });
+    let up = object(
+        &[
+            ("status", json!({ "const": "ok" })),
+            ("serves", json!({ "const": "model" })),
+            ("token", json!({ "type": "boolean", "description": "Whether other requests need one." })),
+        ],
+        3,
+    );
+    let listed = object(&[("classes", list(&counted)), ("total", count)], 2);
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "ove",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": format!("A softmax model with {} classes. Bodies may have {MOST_BYTES} bytes.", served.model.classes()),
+        },
+        "paths": {
+            "/predict": { "post": posts("The most probable classes of one or many rows", predict(served), &object(&[("predictions", list(&prediction))], 1), &[]) },
+            "/explain": { "post": posts("Which words speak for and against a class: w·x each", explain(served, &class), &explanation, &[("404", "The model has no such class.")]) },
+            "/model": { "get": gets("What the model is", json!([]), "application/json", model) },
+            "/classes": { "get": gets(
+                "Classes whose label or name starts so, the most frequent first",
+                json!([query("prefix", "How it starts, whatever the case.", json!({ "type": "string" })), query("limit", "How many at most.", limit)]),
+                "application/json",
+                listed,
+            ) },
+            "/health": { "get": open(gets("Whether the server is up", json!([]), "application/json", up)) },
+            "/metrics": { "get": gets("Counters for Prometheus", json!([]), "text/plain", json!({ "type": "string" })) },
+        },
+        "components": {
+            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+            "schemas": { "Error": object(&[("error", json!({ "type": "string" }))], 1) },
+        },
+        "security": if token { json!([{ "token": [] }]) } else { json!([]) },
+    })
+}
+
+/// An object whose first `required` properties are always there.
+fn object(properties: &[(&str, Value)], required: usize) -> Value {
+    let names: Vec<&str> = properties.iter().take(required).map(|(name, _)| *name).collect();
+    let properties: serde_json::Map<_, _> =
+        properties.iter().map(|(name, value)| ((*name).into(), value.clone())).collect();
+    json!({ "type": "object", "required": names, "properties": properties, "additionalProperties": false })
+}
+
+/// A row of features.
+fn row(served: &Served) -> Value {
+    let value = json!({ "type": "number", "minimum": -GREATEST, "maximum": GREATEST });
+    match served.keys() {
+        Keys::Names => json!({
+            "type": "object",
+            "description": "Values by the names of features. Names that the model does not know count as absent.",
+            "additionalProperties": value,
+        }),
+        Keys::Numbers => json!({
+            "type": "object",
+            "description": "Values by the numbers of features. Numbers that the model does not have count as absent.",
+            "patternProperties": { "^(0|[1-9][0-9]{0,8})$": value },
+            "additionalProperties": false,
+        }),
+    }
+}
+
+fn top(usual: usize) -> Value {
+    json!({ "type": "integer", "minimum": 1, "maximum": MOST_CLASSES, "default": usual })
+}
+
+fn predict(served: &Served) -> Value {
+    let rows = json!({ "type": "array", "items": row(served), "minItems": 1, "maxItems": MOST_ROWS });
+    let features = json!({ "oneOf": [row(served), rows] });
+    let texts = json!({ "type": "array", "items": { "type": "string" }, "minItems": 1, "maxItems": MOST_ROWS });
+    let mut forms = vec![object(&[("features", features), ("top", top(5))], 1)];
+    if served.takes_texts() {
+        forms.push(object(&[("text", json!({ "type": "string" })), ("top", top(5))], 1));
+        forms.push(object(&[("texts", texts), ("top", top(5))], 1));
+    }
+    json!({ "oneOf": forms })
+}
+
+fn explain(served: &Served, class: &Value) -> Value {
+    let form = |more: &[(&str, Value)]| {
+        let mut properties = vec![("class", class.clone())];
+        properties.extend_from_slice(more);
+        properties.push(("top", top(10)));
+        let required = properties.len() - 1;
+        object(&properties, required)
+    };
+    let mut forms = vec![form(&[]), form(&[("features", row(served))])];
+    if served.takes_texts() {
+        forms.push(form(&[("text", json!({ "type": "string" }))]));
+    }
+    json!({ "oneOf": forms })
+}
+
+fn error(what: &str) -> Value {
+    json!({ "description": what, "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } } })
+}
+
+fn posts(summary: &str, body: Value, answer: &Value, more: &[(&str, &str)]) -> Value {
+    let mut responses = json!({
+        "200": { "description": "Done.", "content": { "application/json": { "schema": answer } } },
+        "400": error("The body is not JSON."),
+        "401": error("The token is missing or wrong."),
+        "408": error("The body took too long to arrive."),
+        "413": error("The body is too long."),
+        "415": error("The content type is not application/json."),
+        "422": error("The body is JSON, but not what is asked for here."),
+        "503": error("Too many requests wait already."),
+    });
+    for (status, what) in more {
+        responses[*status] = error(what);
+    }
+    json!({
+        "summary": summary,
+        "requestBody": { "required": true, "content": { "application/json": { "schema": body } } },
+        "responses": responses,
+    })
+}
+
+fn gets(summary: &str, parameters: Value, kind: &str, answer: Value) -> Value {
+    json!({
+        "summary": summary,
+        "parameters": parameters,
+        "responses": {
+            "200": { "description": "Done.", "content": { kind: { "schema": answer } } },
+            "400": error("A parameter is not what is asked for here."),
+            "401": error("The token is missing or wrong."),
+            "503": error("Too many requests wait already."),
+        },
+    })
+}
+
+/// Needs no token.
+fn open(mut operation: Value) -> Value {
+    operation["security"] = json!([]);
+    operation
+}

@@ -1,0 +1,164 @@
+//! The paths, and what each does.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::{Query, Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use ove::Prediction;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::answer::{Fault, json};
+use super::explain::{self, described};
+use super::request::{Explain, Predict};
+use super::served::Served;
+use super::{Server, assets, body, openapi};
+
+type Answer = Result<Response, Fault>;
+
+/// Paths that are counted by name; all others are one in the metrics.
+const PATHS: [&str; 6] = ["/predict", "/explain", "/model", "/classes", "/health", "/metrics"];
+
+/// How long a request may take in all.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The most classes that `GET /classes` lists.
+pub const MOST_LISTED: usize = 100;
+
+/// All paths.
+pub fn router(server: Arc<Server>) -> Router {
+    Router::new()
+        .route("/predict", post(predict))
+        .route("/explain", post(explain_class))
+        .route("/model", get(model))
+        .route("/classes", get(classes))
+        .route("/metrics", get(metrics))
+        .route("/card", get(card))
+        // What follows needs no token: the page, which asks for it, what describes the rest, and whether the server is up.
+        .route_layer(middleware::from_fn_with_state(server.clone(), with_token))
+        .route("/health", get(health))
+        .route("/openapi.json", get(description))
+        .merge(assets::routes())
+        .fallback(not_found)
+        .method_not_allowed_fallback(not_allowed)
+        .layer(middleware::from_fn_with_state(server.clone(), counted))
+        .with_state(server)
+}
+
+async fn with_token(State(server): State<Arc<Server>>, request: Request, next: Next) -> Answer {
+    match &server.token {
+        Some(token) if !token.is_in(request.headers()) => {
+            Err(Fault::new(StatusCode::UNAUTHORIZED, "a token is needed: `Authorization: Bearer TOKEN`"))
+        }
+        _ => Ok(next.run(request).await),
+    }
+}
+
+async fn counted(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
+    let (start, path) = (Instant::now(), request.uri().path());
+    let path = PATHS.into_iter().find(|known| *known == path).unwrap_or("other");
+    let response = match tokio::time::timeout(PATIENCE, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => Fault::new(StatusCode::SERVICE_UNAVAILABLE, "the answer took too long").into_response(),
+    };
+    server.metrics.answered(path, response.status().as_u16(), start.elapsed());
+    response
+}
+
+async fn predict(State(server): State<Arc<Server>>, request: Request) -> Answer {
+    let value = body::json(request).await?;
+    let served = server.served();
+    let asked = Predict::read(&value, &served)?;
+    let predictions = server.work.predict(&served, asked, &server.metrics).await?;
+    let predictions: Vec<Value> = predictions.iter().map(|top| labelled(&served, top)).collect();
+    Ok(json(&json!({ "predictions": predictions })))
+}
+
+/// As `ove predict --json` has it, and with names where there are any.
+fn labelled(served: &Served, top: &[Prediction]) -> Value {
+    let labels: Vec<&str> = top.iter().map(|p| served.label(p.class)).collect();
+    let probabilities: Vec<f64> = top.iter().map(|p| p.probability).collect();
+    let mut value = json!({ "labels": labels, "probabilities": probabilities });
+    if served.has_names() {
+        value["names"] = top.iter().map(|p| served.name(p.class).unwrap_or(served.label(p.class))).collect();
+    }
+    value
+}
+
+async fn explain_class(State(server): State<Arc<Server>>, request: Request) -> Answer {
+    let value = body::json(request).await?;
+    let served = server.served();
+    let asked = Explain::read(&value, &served)?;
+    let explained = server.work.run(move || explain::explain(&served, &asked)).await?;
+    explained.map(|value| json(&value)).map_err(|e| Fault::new(StatusCode::INTERNAL_SERVER_ERROR, e.to_string()))
+}
+
+async fn model(State(server): State<Arc<Server>>) -> Response {
+    json(&server.served().json())
+}
+
+#[derive(Deserialize)]
+struct ClassesQuery {
+    #[serde(default)]
+    prefix: String,
+    limit: Option<usize>,
+}
+
+/// Classes whose label or name starts so, whatever the case; the most frequent first.
+async fn classes(
+    State(server): State<Arc<Server>>,
+    query: Result<Query<ClassesQuery>, axum::extract::rejection::QueryRejection>,
+) -> Answer {
+    let Query(ClassesQuery { prefix, limit }) =
+        query.map_err(|error| Fault::new(StatusCode::BAD_REQUEST, error.body_text()))?;
+    let limit = limit.unwrap_or(20);
+    if !(1..=MOST_LISTED).contains(&limit) {
+        let error = format!("limit is {limit}, but it is a number from 1 to {MOST_LISTED}");
+        return Err(Fault::new(StatusCode::BAD_REQUEST, error));
+    }
+    let served = server.served();
+    let found = server.work.run(move || {
+        let prefix = prefix.to_lowercase();
+        let starts = |text: &str| text.to_lowercase().starts_with(&prefix);
+        let mut found: Vec<u32> = (0..served.model.classes() as u32)
+            .filter(|&class| starts(served.label(class)) || served.name(class).is_some_and(starts))
+            .collect();
+        found.sort_by_key(|&class| (std::cmp::Reverse(served.model.card.counts[class as usize]), class));
+        let listed: Vec<Value> = found.iter().take(limit).map(|&class| described(&served, class)).collect();
+        json!({ "classes": listed, "total": found.len() })
+    });
+    Ok(json(&found.await?))
+}
+
+async fn metrics(State(server): State<Arc<Server>>) -> Response {
+    let text = server.metrics.text(server.work.waiting(), server.room.taken());
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
+}
+
+async fn card(State(server): State<Arc<Server>>) -> Answer {
+    let served = server.served();
+    let html = server.work.run(move || served.card().to_owned()).await?;
+    Ok(([(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response())
+}
+
+/// The page asks here first: what there is to see, and whether it needs a token.
+async fn health(State(server): State<Arc<Server>>) -> Response {
+    json(&json!({ "status": "ok", "serves": "model", "token": server.token.is_some() }))
+}
+
+async fn description(State(server): State<Arc<Server>>) -> Response {
+    json(&openapi::describe(&server.served(), server.token.is_some()))
+}
+
+async fn not_found() -> Fault {
+    Fault::new(StatusCode::NOT_FOUND, "no such path; /openapi.json describes those there are")
+}
+
+async fn not_allowed() -> Fault {
+    Fault::new(StatusCode::METHOD_NOT_ALLOWED, "this path does not take this method; /openapi.json describes it")
+}

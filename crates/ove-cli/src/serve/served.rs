@@ -1,0 +1,132 @@
+//! The model that is served, with what is made of it once.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use anyhow::{Context, Result};
+use ove::Model;
+use serde_json::{Value, json};
+
+use super::card;
+
+/// A model and what requests ask of it.
+pub struct Served {
+    /// The model.
+    pub model: Model,
+    /// What people call each class, where a file says so.
+    names: Option<Vec<Option<String>>>,
+    features: OnceLock<HashMap<String, u32>>,
+    card: OnceLock<String>,
+}
+
+/// What the keys of `features` are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Keys {
+    /// Names; those that the model does not know count as absent.
+    Names,
+    /// Numbers from 0; those beyond the model's features count as absent.
+    Numbers,
+}
+
+impl Served {
+    /// Loads a model, and the names of its classes.
+    pub fn load(model: &Path, names: Option<&Path>) -> Result<Self> {
+        let model = Model::map(model)?;
+        let names = names.map(|path| read_names(path, &model.card.classes)).transpose()?;
+        let (features, card) = Default::default();
+        Ok(Served { model, names, features, card })
+    }
+
+    /// A class of this name.
+    pub fn class(&self, name: &str) -> Option<u32> {
+        self.model.card.classes.iter().position(|class| class == name).map(|class| class as u32)
+    }
+
+    /// The label of a class, as in the training data.
+    pub fn label(&self, class: u32) -> &str {
+        &self.model.card.classes[class as usize]
+    }
+
+    /// What people call it, if that is known.
+    pub fn name(&self, class: u32) -> Option<&str> {
+        self.names.as_ref()?[class as usize].as_deref()
+    }
+
+    /// Whether classes have names for people.
+    pub fn has_names(&self) -> bool {
+        self.names.is_some()
+    }
+
+    /// Whether it takes texts.
+    pub fn takes_texts(&self) -> bool {
+        self.model.card.text.is_some()
+    }
+
+    /// How features are named.
+    pub fn keys(&self) -> Keys {
+        if self.model.card.feature_name(0).is_some() { Keys::Names } else { Keys::Numbers }
+    }
+
+    /// The feature of this name.
+    pub fn feature(&self, name: &str) -> Option<u32> {
+        let card = &self.model.card;
+        let all = || (0..self.model.features()).filter_map(|d| Some((card.feature_name(d)?.to_owned(), d as u32)));
+        self.features.get_or_init(|| all().collect()).get(name).copied()
+    }
+
+    /// What `GET /model` says.
+    pub fn json(&self) -> Value {
+        let card = &self.model.card;
+        let mut options = serde_json::to_value(&card.options).unwrap_or_default();
+        if let Some(text) = &card.text {
+            options["text"] = serde_json::to_value(text).unwrap_or_default();
+        }
+        json!({
+            "classes": self.model.classes(),
+            "features": self.model.features(),
+            "rows": card.rows,
+            "finished": card.finished,
+            "takes_texts": self.takes_texts(),
+            "options": options,
+            "trace": card.trace,
+            "held_out": card.held_out,
+            "evaluation": card.evaluation,
+        })
+    }
+
+    /// The card as a piece of a page.
+    pub fn card(&self) -> &str {
+        self.card.get_or_init(|| card::html(self))
+    }
+}
+
+/// Lines `class<TAB>name`; classes that the model does not have are passed over.
+fn read_names(path: &Path, classes: &[String]) -> Result<Vec<Option<String>>> {
+    let reading = || format!("reading {}", path.display());
+    let text = std::fs::read_to_string(path).with_context(reading)?;
+    let mut names = HashMap::new();
+    for (line, number) in text.lines().zip(1..) {
+        let (class, name) = line
+            .split_once('\t')
+            .with_context(|| format!("{}:{number}: no tab, but a line is `class<TAB>name`", path.display()))?;
+        names.insert(class, name);
+    }
+    Ok(classes.iter().map(|class| names.get(class.as_str()).map(|name| (*name).to_owned())).collect())
+}
+
+#[cfg(test)]
+impl Served {
+    /// Two classes that one feature tells apart.
+    pub fn of_tests() -> Self {
+        let mut data = ove::Dataset::new(1, vec!["low".into(), "high".into()]);
+        for (value, label) in [(-1.0, 0), (1.0, 1)] {
+            data.push_entry(0, value);
+            data.end_row(&[label]);
+        }
+        let options = ove::Options::default();
+        let fit = crate::train::fit(&data, &options).expect("two rows can be told apart");
+        let (names, features, card) = Default::default();
+        Served { model: crate::train::into_model(fit, &data, options), names, features, card }
+    }
+}

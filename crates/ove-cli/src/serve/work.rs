@@ -1,0 +1,201 @@
+//! Predicting on all cores: what waits is collected into batches, and what cannot wait is refused.
+//!
+//! Each piece of a request that arrives wakes a thread of a pool, which takes its share of all that wait and predicts their rows
+//! together; a batch never waits for another. A long request comes in pieces, one after the other, so that short ones pass between them.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use anyhow::{Context, Result};
+use axum::http::StatusCode;
+use ove::Dataset;
+use ove::Prediction;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use tokio::sync::{Semaphore, oneshot};
+
+use super::answer::Fault;
+use super::metrics::Metrics;
+use super::request::{Input, Predict};
+use super::served::Served;
+
+/// The most rows of a piece, and of a batch: some milliseconds of work.
+const PIECE: usize = 32;
+
+/// Pieces of work that may wait; one more is refused.
+const WAITING: usize = 1024;
+
+/// The threads that predict, and what waits for them.
+pub struct Work {
+    pool: ThreadPool,
+    waiting: Arc<Mutex<VecDeque<Piece>>>,
+    room: Arc<Semaphore>,
+}
+
+struct Piece {
+    served: Arc<Served>,
+    input: Input,
+    top: usize,
+    reply: oneshot::Sender<Result<Vec<Vec<Prediction>>, Fault>>,
+}
+
+impl Work {
+    /// With so many threads, 0 for one a core.
+    pub fn new(threads: usize) -> Result<Self> {
+        let builder = ThreadPoolBuilder::new().num_threads(threads).thread_name(|n| format!("predict {n}"));
+        // Whoever waits for a piece of work that panicked hears of it by the end of its channel.
+        let pool = builder.panic_handler(|_| {}).build().context("starting threads")?;
+        Ok(Work { pool, waiting: Arc::default(), room: Arc::new(Semaphore::new(WAITING)) })
+    }
+
+    /// How many pieces of work wait or are worked on.
+    pub fn waiting(&self) -> usize {
+        WAITING - self.room.available_permits()
+    }
+
+    /// The best classes of each row.
+    pub async fn predict(
+        &self,
+        served: &Arc<Served>,
+        asked: Predict,
+        metrics: &Metrics,
+    ) -> Result<Vec<Vec<Prediction>>, Fault> {
+        let _place = self.room.try_acquire().map_err(|_| busy())?;
+        let mut predictions = Vec::with_capacity(asked.input.len());
+        metrics.add_rows(asked.input.len());
+        for input in asked.input.pieces(PIECE) {
+            let (reply, answer) = oneshot::channel();
+            let piece = Piece { served: served.clone(), input, top: asked.top, reply };
+            self.waiting.lock().expect("no panic while it is locked").push_back(piece);
+            let (waiting, threads) = (self.waiting.clone(), self.pool.current_num_threads());
+            self.pool.spawn(move || predict_batch(take_batch(&waiting, threads)));
+            predictions.extend(answer.await.map_err(|_| failed())??);
+        }
+        Ok(predictions)
+    }
+
+    /// Anything else that takes a core for a while.
+    pub async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
+        let _place = self.room.try_acquire().map_err(|_| busy())?;
+        let (reply, answer) = oneshot::channel();
+        self.pool.spawn(move || {
+            let _ = reply.send(work());
+        });
+        answer.await.map_err(|_| failed())
+    }
+}
+
+fn busy() -> Fault {
+    Fault::new(StatusCode::SERVICE_UNAVAILABLE, "too many requests wait already")
+}
+
+fn failed() -> Fault {
+    Fault::new(StatusCode::INTERNAL_SERVER_ERROR, "predicting failed")
+}
+
+/// A share of what waits, of one model and one kind: nothing if others were faster.
+fn take_batch(waiting: &Mutex<VecDeque<Piece>>, threads: usize) -> Vec<Piece> {
+    let mut waiting = waiting.lock().expect("no panic while it is locked");
+    let share = waiting.len().div_ceil(threads);
+    let (mut batch, mut rows): (Vec<Piece>, usize) = (Vec::new(), 0);
+    while let Some(piece) = waiting.front() {
+        let fits = batch.first().is_none_or(|first| {
+            let alike = matches!(first.input, Input::Texts(_)) == matches!(piece.input, Input::Texts(_));
+            alike && Arc::ptr_eq(&first.served, &piece.served) && rows + piece.input.len() <= PIECE
+        });
+        if !fits || batch.len() == share {
+            break;
+        }
+        rows += piece.input.len();
+        batch.extend(waiting.pop_front());
+    }
+    batch
+}
+
+fn predict_batch(batch: Vec<Piece>) {
+    let Some(first) = batch.first() else { return };
+    let top = batch.iter().map(|piece| piece.top).max().unwrap_or(0);
+    let predicted = rows_of(&batch, &first.served).and_then(|data| {
+        // 0 threads: those of the pool that this runs in.
+        first.served.model.top(data.rows(), 0..data.len(), top, 0)
+    });
+    match predicted {
+        Ok(predictions) => {
+            let mut predictions = predictions.into_iter();
+            for piece in batch {
+                let mut own: Vec<_> = predictions.by_ref().take(piece.input.len()).collect();
+                own.iter_mut().for_each(|classes| classes.truncate(piece.top));
+                let _ = piece.reply.send(Ok(own));
+            }
+        }
+        Err(error) => {
+            let fault = || Fault::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string());
+            batch.into_iter().for_each(|piece| drop(piece.reply.send(Err(fault()))));
+        }
+    }
+}
+
+fn rows_of(batch: &[Piece], served: &Served) -> ove::Result<Dataset> {
+    let inputs: Vec<&Input> = batch.iter().map(|piece| &piece.input).collect();
+    rows(&inputs, served)
+}
+
+/// The rows of several inputs of one kind, one after the other.
+pub fn rows(inputs: &[&Input], served: &Served) -> ove::Result<Dataset> {
+    let (mut texts, mut data) = (Vec::new(), Dataset::new(served.model.features(), Vec::new()));
+    for input in inputs {
+        match input {
+            Input::Texts(more) => texts.extend(more.iter().map(String::as_str)),
+            Input::Rows(rows) => {
+                for row in rows {
+                    row.iter().for_each(|&(feature, value)| data.push_entry(feature, value));
+                    data.end_row(&[]);
+                }
+            }
+        }
+    }
+    match &served.model.card.text {
+        Some(text) if !texts.is_empty() => text.rows(&texts, 0),
+        _ => Ok(data),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(served: &Arc<Served>, rows: usize) -> Piece {
+        let (reply, _) = oneshot::channel();
+        Piece { served: served.clone(), input: Input::Rows(vec![Vec::new(); rows]), top: 1, reply }
+    }
+
+    #[test]
+    fn a_batch_is_a_share_of_one_model() {
+        let (one, other) = (Arc::new(Served::of_tests()), Arc::new(Served::of_tests()));
+        let rows = [(&one, 1), (&one, 1), (&one, 1), (&one, PIECE), (&other, 1), (&other, 1)];
+        let waiting = Mutex::new(rows.iter().map(|(served, rows)| piece(served, *rows)).collect());
+        let sizes = |batch: Vec<Piece>| batch.iter().map(|piece| piece.input.len()).collect::<Vec<_>>();
+        assert_eq!(sizes(take_batch(&waiting, 3)), [1, 1]); // a third of six
+        assert_eq!(sizes(take_batch(&waiting, 1)), [1]); // the next is too large
+        assert_eq!(sizes(take_batch(&waiting, 1)), [PIECE]); // and then comes another model
+        assert_eq!(sizes(take_batch(&waiting, 1)), [1, 1]);
+        assert_eq!(sizes(take_batch(&waiting, 1)), [0; 0]);
+    }
+
+    #[test]
+    fn what_cannot_wait_is_refused_and_a_panic_is_no_end() {
+        let work = Work::new(1).unwrap();
+        let runtime = crate::serve::runtime().unwrap();
+        let status = |answer: Result<i32, Fault>| answer.unwrap_err().status();
+        let panicked = runtime.block_on(work.run(|| panic!("on purpose")));
+        assert_eq!(status(panicked), StatusCode::INTERNAL_SERVER_ERROR);
+        let taken = work.room.try_acquire_many(WAITING as u32).unwrap();
+        assert_eq!(work.waiting(), WAITING);
+        assert_eq!(status(runtime.block_on(work.run(|| 1))), StatusCode::SERVICE_UNAVAILABLE);
+        let asked = Predict { input: Input::Rows(vec![Vec::new()]), top: 1 };
+        let served = Arc::new(Served::of_tests());
+        let refused = runtime.block_on(work.predict(&served, asked, &Metrics::default()));
+        assert_eq!(refused.unwrap_err().status(), StatusCode::SERVICE_UNAVAILABLE);
+        drop(taken);
+        assert_eq!(runtime.block_on(work.run(|| 1)).unwrap(), 1);
+    }
+}

@@ -1,0 +1,494 @@
+//! `ove serve`, by running it on loopback: each answer with its status, what must not stop it, and how it starts, reloads and stops.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const TITLES: &str = "the sea and its fish\tsea\nfish of the deep sea\tsea\nsea birds\tsea\n\
+    a history of trees\tforest\ntrees of the north\tforest\nbirds and trees\tforest\n\
+    the house and its garden\thouse\na house of wood\thouse\nhistory of the house\thouse\n";
+
+const FRUIT: &str = "apple 1:1 4:0.5\napple 1:0.9\npear 2:1 4:0.5\npear 2:1.1\nplum 3:1\nplum 3:0.8 4:1\n";
+
+fn ove(dir: &Path, words: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_ove")).current_dir(dir).args(words.split_whitespace()).output().unwrap()
+}
+
+/// A folder with `titles.model` and `fruit.model`.
+fn models() -> TempDir {
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join("titles.tsv"), TITLES).unwrap();
+    fs::write(dir.path().join("fruit.svm"), FRUIT).unwrap();
+    for words in
+        ["train titles.tsv -o titles.model --min-df 1 --epochs 60", "train fruit.svm -o fruit.model --epochs 100"]
+    {
+        let done = ove(dir.path(), words);
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+    dir
+}
+
+/// A server that is stopped when it goes out of sight.
+struct Server {
+    process: Child,
+    address: SocketAddr,
+    words: BufReader<std::process::ChildStderr>,
+}
+
+impl Server {
+    fn start(dir: &Path, words: &str) -> Self {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_ove"))
+            .current_dir(dir)
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(words.split_whitespace())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut words = BufReader::new(process.stderr.take().unwrap());
+        let mut line = String::new();
+        words.read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("listening on http://").expect(&line).parse().unwrap();
+        Server { process, address, words }
+    }
+
+    fn signal(&self, name: &str) {
+        let done = Command::new("kill").args([name, &self.process.id().to_string()]).status().unwrap();
+        assert!(done.success());
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream
+    }
+
+    /// Sends bytes and reads until the server closes.
+    fn exchange(&self, bytes: &[u8]) -> Answer {
+        let mut stream = self.connect();
+        stream.write_all(bytes).unwrap();
+        Answer::read(stream)
+    }
+
+    fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
+        let length = body.len();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n"
+        );
+        self.exchange(format!("{head}{body}").as_bytes())
+    }
+
+    fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, "", "")
+    }
+
+    fn post(&self, path: &str, body: &Value) -> Answer {
+        self.send("POST", path, "content-type: application/json\r\n", &body.to_string())
+    }
+
+    fn predict(&self, body: Value) -> Answer {
+        self.post("/predict", &body)
+    }
+
+    fn is_up(&self) {
+        assert_eq!(self.get("/health").status, 200);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[derive(Debug)]
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Answer {
+    fn read(mut stream: TcpStream) -> Self {
+        let mut text = Vec::new();
+        let _ = stream.read_to_end(&mut text);
+        let text = String::from_utf8(text).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+        Answer { status, head: head.to_lowercase(), body: body.into() }
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("{self:?}"))
+    }
+
+    /// The message of an answer that went wrong so.
+    #[track_caller]
+    fn error(&self, status: u16) -> String {
+        assert_eq!(self.status, status, "{self:?}");
+        assert!(self.head.contains("content-type: application/json"), "{self:?}");
+        self.json()["error"].as_str().expect("an error").to_owned()
+    }
+}
+
+#[test]
+fn texts_are_predicted_as_on_the_command_line() {
+    let dir = models();
+    let server = Server::start(dir.path(), "titles.model");
+    let answer = server.predict(json!({ "text": "fish of the sea", "top": 2 })).json();
+    fs::write(dir.path().join("text"), "fish of the sea\n").unwrap();
+    let line = ove(dir.path(), "predict titles.model text --top 2 --json");
+    let expected: Value = serde_json::from_slice(&line.stdout).unwrap();
+    assert_eq!(answer["predictions"][0], expected);
+    assert_eq!(answer["predictions"][0]["labels"][0], "sea");
+
+    // Many come back in order, cut into pieces on the way.
+    let texts: Vec<&str> = (0..100).map(|n| ["fish", "trees", "house"][n % 3]).collect();
+    let answer = server.predict(json!({ "texts": texts, "top": 1 })).json();
+    let labels: Vec<&str> =
+        answer["predictions"].as_array().unwrap().iter().map(|p| p["labels"][0].as_str().unwrap()).collect();
+    assert_eq!(labels, (0..100).map(|n| ["sea", "forest", "house"][n % 3]).collect::<Vec<_>>());
+
+    // A model of texts takes its terms as features too.
+    let answer = server.predict(json!({ "features": { "trees": 1, "unheard-of": 2 }, "top": 1 })).json();
+    assert_eq!(answer["predictions"][0]["labels"], json!(["forest"]));
+}
+
+#[test]
+fn features_are_predicted_one_or_many() {
+    let dir = models();
+    let server = Server::start(dir.path(), "fruit.model");
+    let one = server.predict(json!({ "features": { "2": 1.0, "4": 0.5 }, "top": 1 })).json();
+    assert_eq!(one["predictions"][0]["labels"], json!(["pear"]));
+    let many = server.predict(json!({ "features": [{ "1": 1 }, {}, { "3": 1, "999999999": 4 }], "top": 3 })).json();
+    assert_eq!(many["predictions"].as_array().unwrap().len(), 3);
+    assert_eq!(
+        (&many["predictions"][0]["labels"][0], &many["predictions"][2]["labels"][0]),
+        (&json!("apple"), &json!("plum"))
+    );
+    let total: f64 =
+        many["predictions"][1]["probabilities"].as_array().unwrap().iter().map(|p| p.as_f64().unwrap()).sum();
+    assert!((total - 1.0).abs() < 1e-9, "{total}");
+    let error = server.predict(json!({ "text": "pear" })).error(422);
+    assert_eq!(error, "text: the model was not trained on texts; give it features");
+    let error = server.predict(json!({ "features": { "pear": 1 } })).error(422);
+    assert_eq!(error, "features: `pear`, but the features of this model are numbers from 0");
+}
+
+#[test]
+fn a_class_is_explained_by_its_words() {
+    let dir = models();
+    fs::write(dir.path().join("names.tsv"), "sea\tThe sea\nforest\tForests\nelsewhere\tNot in the model\n").unwrap();
+    let server = Server::start(dir.path(), "titles.model --names names.tsv");
+    let answer = server.post("/explain", &json!({ "class": "sea", "text": "fish and trees" })).json();
+    assert_eq!((&answer["name"], &answer["count"], &answer["rows"]), (&json!("The sea"), &json!(3), &json!(9)));
+    assert_eq!(answer["row"]["for"][0]["feature"], "fish");
+    assert!(answer["row"]["for"][0]["product"].as_f64().unwrap() > 0.0);
+    assert_eq!(answer["row"]["against"][0]["feature"], "trees");
+    assert_eq!(answer["general"]["for"][0]["feature"], "sea");
+    let rivals: Vec<&str> = answer["rivals"].as_array().unwrap().iter().map(|r| r["class"].as_str().unwrap()).collect();
+    assert_eq!(rivals.len(), 2);
+    assert!(!rivals.contains(&"sea"));
+    // The parts add up to the score that the probabilities come from.
+    let all = server.post("/explain", &json!({ "class": "sea", "text": "fish and trees", "top": 1000 })).json();
+    let sum = |side: &str| -> f64 {
+        all["row"][side].as_array().unwrap().iter().map(|word| word["product"].as_f64().unwrap()).sum()
+    };
+    let score = |class: &str| {
+        let all = server.post("/explain", &json!({ "class": class, "text": "fish and trees", "top": 1000 })).json();
+        let sides = ["for", "against"].map(|side| {
+            all["row"][side].as_array().unwrap().iter().map(|word| word["product"].as_f64().unwrap()).sum::<f64>()
+        });
+        all["bias"].as_f64().unwrap() + sides[0] + sides[1]
+    };
+    assert!(sum("for") > 0.0 && sum("against") < 0.0);
+    let predicted = server.predict(json!({ "text": "fish and trees", "top": 3 })).json();
+    let probability = |class: &str| {
+        let at = predicted["predictions"][0]["labels"].as_array().unwrap().iter().position(|c| c == class).unwrap();
+        predicted["predictions"][0]["probabilities"][at].as_f64().unwrap()
+    };
+    let ratio = (probability("sea") / probability("house")).ln();
+    assert!((score("sea") - score("house") - ratio).abs() < 1e-4, "{ratio}");
+
+    let without = server.post("/explain", &json!({ "class": "house" })).json();
+    assert!(without.get("row").is_none() && without.get("name").is_none());
+    let error = server.post("/explain", &json!({ "class": "moon" })).error(404);
+    assert_eq!(error, "class: the model has no `moon`; GET /classes?prefix= lists those it has");
+}
+
+#[test]
+fn what_can_be_asked_of_a_model() {
+    let dir = models();
+    fs::write(dir.path().join("names.tsv"), "sea\tOceans\n").unwrap();
+    let server = Server::start(dir.path(), "titles.model --names names.tsv");
+    let model = server.get("/model").json();
+    assert_eq!((&model["classes"], &model["rows"], &model["takes_texts"]), (&json!(3), &json!(9), &json!(true)));
+    assert_eq!(model["options"]["objective"], "one-vs-each");
+    let classes = |query: &str| server.get(&format!("/classes?{query}")).json();
+    assert_eq!(classes("prefix=F")["classes"], json!([{ "class": "forest", "count": 3 }]));
+    assert_eq!(classes("prefix=oce")["classes"], json!([{ "class": "sea", "count": 3, "name": "Oceans" }]));
+    assert_eq!((&classes("limit=2")["total"], classes("limit=2")["classes"].as_array().unwrap().len()), (&json!(3), 2));
+    assert_eq!(server.get("/classes?limit=0").error(400), "limit is 0, but it is a number from 1 to 100");
+    server.predict(json!({ "text": "sea" }));
+    let metrics = server.get("/metrics");
+    assert!(metrics.head.contains("text/plain; version=0.0.4"));
+    for line in
+        ["ove_requests_total{path=\"/predict\",status=\"200\"} 1", "ove_rows_total 1", "# TYPE ove_waiting gauge"]
+    {
+        assert!(metrics.body.lines().any(|found| found == line), "{line} not in {}", metrics.body);
+    }
+    assert!(server.get("/").head.contains("content-security-policy"));
+    assert!(server.get("/card").body.contains("<h2>Training</h2>"));
+    server.get("/nowhere").error(404);
+    let wrong = server.send("DELETE", "/predict", "", "");
+    wrong.error(405);
+    assert!(wrong.head.contains("allow: post"));
+}
+
+#[test]
+fn what_cannot_be_read_has_its_status_and_its_reason() {
+    let dir = models();
+    let server = Server::start(dir.path(), "titles.model");
+    let json_type = "content-type: application/json\r\n";
+    let broken = |body: &str| server.send("POST", "/predict", json_type, body).error(400);
+    assert!(broken("{\"text\": ").starts_with("not JSON: EOF while parsing"));
+    assert!(broken("").starts_with("not JSON: EOF"));
+    broken(&"[".repeat(10_000));
+    assert_eq!(
+        server.send("POST", "/predict", "content-type: text/plain\r\n", "{}").error(415),
+        "the content type has to be application/json"
+    );
+    for (body, error) in [
+        (json!([]), "the body has to be a JSON object"),
+        (json!({}), "text, texts or features has to be given"),
+        (json!({ "text": null }), "text has to be a string"),
+        (json!({ "texts": ["a", 1] }), "texts has to be an array of strings"),
+        (json!({ "texts": [] }), "texts: 0 rows, but there may be 1 to 1000"),
+        (json!({ "texts": vec!["a"; 1001] }), "texts: 1001 rows, but there may be 1 to 1000"),
+        (json!({ "text": "a", "texts": ["b"] }), "text and texts are given, but only one may be"),
+        (json!({ "text": "a", "topp": 3 }), "`topp` is unknown; allowed are text, texts, features, top"),
+        (json!({ "text": "a", "top": 0 }), "top is 0, but it is a whole number from 1 to 1000"),
+        (json!({ "text": "a", "top": 2.5 }), "top is 2.5, but it is a whole number from 1 to 1000"),
+        (json!({ "features": { "sea": "x" } }), "features: `sea` is \"x\", but a value is a number from -1e9 to 1e9"),
+        (json!({ "features": [{}, 3] }), "features[1] has to be an object of features and values"),
+        (
+            json!({ "features": { "sea": 1e300 } }),
+            "features: `sea` is 1e+300, but a value is a number from -1e9 to 1e9",
+        ),
+    ] {
+        assert_eq!(server.predict(body).error(422), error);
+    }
+    // Not HTTP at all.
+    assert_eq!(server.exchange(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n").status, 400);
+    server.is_up();
+}
+
+#[test]
+fn a_body_of_100_megabytes_is_refused() {
+    let dir = models();
+    let server = Server::start(dir.path(), "titles.model");
+    let length = 100 << 20;
+    let head = format!(
+        "POST /predict HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n"
+    );
+    let before = resident(&server);
+    let mut stream = server.connect();
+    stream.write_all(format!("{head}\r\n").as_bytes()).unwrap();
+    let piece = vec![b' '; 1 << 20];
+    for _ in 0..100 {
+        stream.write_all(&piece).expect("it is taken, and thrown away");
+    }
+    let error = Answer::read(stream).error(413);
+    assert_eq!(error, "the body is too long: it may have 4194304 bytes");
+    assert!(resident(&server) < before + (32 << 20), "kept what it should throw away");
+
+    // Whoever asks first is told before sending anything.
+    assert_eq!(server.exchange(format!("{head}expect: 100-continue\r\n\r\n").as_bytes()).status, 413);
+    // Without an announced length too.
+    let mut stream = server.connect();
+    stream.write_all(b"POST /predict HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n").unwrap();
+    for _ in 0..5 {
+        stream.write_all(b"100000\r\n").unwrap();
+        stream.write_all(&piece).unwrap();
+        stream.write_all(b"\r\n").unwrap();
+    }
+    stream.write_all(b"0\r\n\r\n").unwrap();
+    Answer::read(stream).error(413);
+    server.is_up();
+}
+
+fn resident(server: &Server) -> u64 {
+    let metrics = server.get("/metrics").body;
+    let line = metrics.lines().find_map(|line| line.strip_prefix("process_resident_memory_bytes ")).unwrap();
+    line.parse().unwrap()
+}
+
+/// Half of them never finish their head, the others never their body.
+#[test]
+fn a_thousand_slow_connections_starve_nobody() {
+    let dir = models();
+    let server = Server::start(dir.path(), "titles.model");
+    let _ = rlimit::increase_nofile_limit(4096);
+    let start = Instant::now();
+    let slow: Vec<TcpStream> = (0..1000)
+        .map(|n| {
+            let mut stream = server.connect();
+            let head = "POST /predict HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 50\r\n";
+            stream.write_all(head.as_bytes()).unwrap();
+            if n % 2 == 0 {
+                stream.write_all(b"\r\n{").unwrap();
+            }
+            stream
+        })
+        .collect();
+    let mut longest = Duration::ZERO;
+    for _ in 0..200 {
+        let start = Instant::now();
+        assert_eq!(server.predict(json!({ "text": "fish of the sea" })).status, 200);
+        longest = longest.max(start.elapsed());
+    }
+    assert!(longest < Duration::from_secs(1), "{longest:?}");
+    // Patience ends: with an answer where there was a head, without one where there was not.
+    for (n, stream) in slow.into_iter().enumerate() {
+        let answer = Answer::read(stream);
+        let expected: &[u16] = if n % 2 == 0 { &[408] } else { &[0, 408] };
+        assert!(expected.contains(&answer.status), "{answer:?}");
+    }
+    assert!(start.elapsed() < Duration::from_secs(25));
+    server.is_up();
+}
+
+#[test]
+fn a_token_guards_all_but_the_page() {
+    let dir = models();
+    fs::write(dir.path().join("token"), "correct-horse\n").unwrap();
+    let server = Server::start(dir.path(), "titles.model --token-file token");
+    let with = |header: &str| server.send("GET", "/model", header, "");
+    for header in [
+        "",
+        "authorization: Bearer wrong-horse\r\n",
+        "authorization: Bearer correct-horse-and-more\r\n",
+        "authorization: Bearer \r\n",
+        "authorization: Basic correct-horse\r\n",
+        "authorization: correct-horse\r\n",
+    ] {
+        let answer = with(header);
+        answer.error(401);
+        assert!(answer.head.contains("www-authenticate: bearer"), "{answer:?}");
+    }
+    for header in ["authorization: Bearer correct-horse\r\n", "Authorization: bearer correct-horse\r\n"] {
+        assert_eq!(with(header).status, 200, "{header}");
+    }
+    for path in ["/predict", "/explain"] {
+        server.post(path, &json!({ "text": "sea" })).error(401);
+    }
+    for (path, status) in
+        [("/classes", 401), ("/metrics", 401), ("/card", 401), ("/", 200), ("/health", 200), ("/openapi.json", 200)]
+    {
+        assert_eq!(server.get(path).status, status, "{path}");
+    }
+}
+
+#[test]
+fn it_does_not_start_where_it_should_not() {
+    let dir = models();
+    fs::write(dir.path().join("empty"), "\n").unwrap();
+    for (words, error) in [
+        ("serve titles.model --listen 0.0.0.0:0", "is open to other machines, so it needs a --token-file"),
+        ("serve titles.model --listen [::]:0", "is open to other machines, so it needs a --token-file"),
+        ("serve titles.model --token-file empty", "empty: a token is one line of visible ASCII characters"),
+        ("serve titles.model --listen nonsense", "an address is like 127.0.0.1:8080"),
+        ("serve titles.tsv", "not a usable model"),
+        ("serve titles.model --names titles.model", "titles.model"),
+    ] {
+        let done = ove(dir.path(), words);
+        assert_eq!(done.status.code(), Some(2), "{words}");
+        let stderr = String::from_utf8_lossy(&done.stderr);
+        assert!(stderr.contains(error), "{words}: {stderr}");
+    }
+}
+
+/// Requests come without a pause while the model is replaced, twice by a good one and once by nonsense: none fails.
+#[test]
+fn a_new_model_is_loaded_without_losing_a_request() {
+    let dir = models();
+    let path = |name: &str| dir.path().join(name);
+    fs::copy(path("titles.model"), path("served")).unwrap();
+    let mut server = Server::start(dir.path(), "served");
+    let (done, answered) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let replace = |server: &Server, name: &str| {
+        fs::copy(path(name), path("new")).unwrap();
+        fs::rename(path("new"), path("served")).unwrap();
+        server.signal("-HUP");
+    };
+    let heard = |server: &mut Server| {
+        let mut line = String::new();
+        server.words.read_line(&mut line).unwrap();
+        line
+    };
+    let address = server.address;
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !done.load(SeqCst) {
+                    let mut stream = TcpStream::connect(address).unwrap();
+                    let body = "{\"features\":{\"1\":1}}";
+                    write!(stream, "POST /predict HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
+                    let answer = Answer::read(stream);
+                    assert_eq!(answer.status, 200, "{answer:?}");
+                    answered.fetch_add(1, SeqCst);
+                }
+            });
+        }
+        let wait_for_more = || {
+            let before = answered.load(SeqCst);
+            let start = Instant::now();
+            while answered.load(SeqCst) < before + 50 && start.elapsed() < Duration::from_secs(10) {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        };
+        wait_for_more();
+        replace(&server, "fruit.model");
+        assert_eq!(heard(&mut server), "loaded the model again\n");
+        assert_eq!(server.get("/model").json()["takes_texts"], false);
+        wait_for_more();
+        replace(&server, "titles.tsv");
+        assert!(heard(&mut server).starts_with("the model in use stays: "));
+        assert_eq!(server.get("/model").json()["takes_texts"], false);
+        wait_for_more();
+        replace(&server, "titles.model");
+        assert_eq!(heard(&mut server), "loaded the model again\n");
+        assert_eq!(server.get("/model").json()["takes_texts"], true);
+        wait_for_more();
+        done.store(true, SeqCst);
+    });
+    assert!(answered.load(SeqCst) >= 200);
+    assert!(server.get("/metrics").body.contains("ove_model_load_failures_total 1"));
+}
+
+/// A request that has begun when the server has to stop is answered; new ones find nobody.
+#[test]
+fn it_stops_after_the_last_answer() {
+    let dir = models();
+    for signal in ["-TERM", "-INT"] {
+        let mut server = Server::start(dir.path(), "titles.model");
+        let mut begun = server.connect();
+        begun.write_all(b"POST /predict HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 14\r\n\r\n{\"text\"").unwrap();
+        // So that the server has seen it.
+        std::thread::sleep(Duration::from_millis(200));
+        server.signal(signal);
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(TcpStream::connect(server.address).is_err(), "{signal}");
+        begun.write_all(b":\"sea\"}").unwrap();
+        let answer = Answer::read(begun);
+        assert_eq!(answer.status, 200, "{signal}: {answer:?}");
+        assert_eq!(server.process.wait().unwrap().code(), Some(0), "{signal}");
+    }
+}

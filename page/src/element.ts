@@ -1,0 +1,41 @@
+// Elements without markup in strings: text is always text.
+
+type Child = Node | string | null | undefined | false;
+
+/** An element with attributes (a function under `on…` is a listener) and children. */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Record<string, unknown> = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value as EventListener);
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.filter((child): child is Node | string => child instanceof Node || typeof child === "string"));
+  return element;
+}
+
+/** Markup that this server has made, such as its charts. */
+export function markup(html: string): DocumentFragment {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  return template.content;
+}
+
+const whole = new Intl.NumberFormat("en");
+
+/** With its thousands apart. */
+export const count = (number: number): string => whole.format(number);
+
+/** As a share: 42%, 3.1%, 0.02%. */
+export function percent(share: number): string {
+  const value = 100 * share;
+  const digits = value >= 9.95 ? 0 : value >= 0.095 ? 1 : 2;
+  return value > 0 && value < 0.005 ? "<0.01%" : `${value.toFixed(digits)}%`;
+}
+
+/** With its sign, and a minus as wide as the plus. */
+export const signed = (number: number): string => `${number < 0 ? "−" : "+"}${Math.abs(number).toFixed(2)}`;

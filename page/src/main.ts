@@ -1,0 +1,76 @@
+// The page: a model to try, to look classes up in and to read about; or a run to watch.
+
+import "./page.css";
+import { classesView } from "./classes";
+import { count, h, markup } from "./element";
+import { card, hasToken, health, keepToken, model, TokenNeeded } from "./server";
+import { trainingView } from "./training";
+import { tryView } from "./try";
+
+const content = document.querySelector<HTMLElement>("#content")!;
+const views = document.querySelector<HTMLElement>("#views")!;
+const summary = document.querySelector<HTMLElement>("#summary")!;
+
+function failed(error: unknown): void {
+  if (error instanceof TokenNeeded) askForToken("That token is not the right one.");
+  else summary.textContent = error instanceof Error ? error.message : String(error);
+}
+
+function askForToken(why: string): void {
+  const field = h("input", { id: "token", autocomplete: "off", spellcheck: "false", required: true });
+  const enter = (event: Event) => {
+    event.preventDefault();
+    keepToken(field.value.trim());
+    void start();
+  };
+  views.replaceChildren();
+  content.replaceChildren(
+    h("form", { class: "token", onsubmit: enter }, h("p", {}, why), h("label", { for: "token" }, "Token"), field, h("button", {}, "Go on")),
+  );
+  field.focus();
+}
+
+/** One view a tab; each is made when it is first wanted and kept, so that nothing typed is lost. */
+function tabs(all: [id: string, title: string, make: () => HTMLElement | Promise<HTMLElement>][]): void {
+  const made = new Map<string, HTMLElement>();
+  const links = all.map(([id, title]) => h("a", { href: `#${id}` }, title));
+  const show = async () => {
+    const at = Math.max(0, all.findIndex(([id]) => location.hash === `#${id}`));
+    const [id, , make] = all[at]!;
+    links.forEach((link, n) => (n === at ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current")));
+    try {
+      if (!made.has(id)) made.set(id, await make());
+      content.replaceChildren(made.get(id)!);
+    } catch (error) {
+      failed(error);
+    }
+  };
+  views.replaceChildren(...links);
+  window.onhashchange = () => void show();
+  void show();
+}
+
+async function start(): Promise<void> {
+  try {
+    const { serves, token } = await health();
+    if (serves === "training") {
+      content.replaceChildren(trainingView());
+      return;
+    }
+    if (token && !hasToken()) {
+      askForToken("This server asks for a token.");
+      return;
+    }
+    const found = await model();
+    summary.textContent = `${count(found.classes)} classes · ${count(found.features)} ${found.takes_texts ? "words" : "features"} · ${count(found.rows)} training rows`;
+    tabs([
+      ["try", "Try it", () => tryView(found, failed)],
+      ["classes", "Classes", () => classesView(failed)],
+      ["model", "The model", async () => h("article", { class: "card" }, markup(await card()))],
+    ]);
+  } catch (error) {
+    failed(error);
+  }
+}
+
+void start();

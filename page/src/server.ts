@@ -1,0 +1,89 @@
+// What the server says, in its own words.
+
+export interface Health {
+  serves: "model" | "training";
+  token: boolean;
+}
+
+export interface Model {
+  classes: number;
+  features: number;
+  rows: number;
+  takes_texts: boolean;
+}
+
+export interface Prediction {
+  labels: string[];
+  names?: string[];
+  probabilities: number[];
+}
+
+export interface Class {
+  class: string;
+  name?: string;
+  count: number;
+}
+
+export interface Word {
+  feature: string;
+  index: number;
+}
+
+export interface Sides<W> {
+  for: W[];
+  against: W[];
+}
+
+export interface Explanation extends Class {
+  rows: number;
+  general: Sides<Word & { weight: number }>;
+  rivals: Class[];
+  row?: Sides<Word & { product: number }>;
+}
+
+/** What a model is asked about: a text, or features with their values. */
+export type Input = { text: string } | { features: Record<string, number> };
+
+/** The server asks for a token, or for another one. */
+export class TokenNeeded extends Error {}
+
+const KEY = "ove-token";
+
+export const keepToken = (token: string): void => sessionStorage.setItem(KEY, token);
+export const hasToken = (): boolean => sessionStorage.getItem(KEY) !== null;
+
+async function ask(path: string, body?: unknown): Promise<Response> {
+  const headers: Record<string, string> = {};
+  const token = sessionStorage.getItem(KEY);
+  if (token !== null) headers["authorization"] = `Bearer ${token}`;
+  if (body !== undefined) headers["content-type"] = "application/json";
+  const request = body === undefined ? { headers } : { method: "POST", headers, body: JSON.stringify(body) };
+  const response = await fetch(path, request);
+  if (response.status === 401) {
+    sessionStorage.removeItem(KEY);
+    throw new TokenNeeded();
+  }
+  if (!response.ok) {
+    const { error } = (await response.json().catch(() => ({}))) as { error?: string };
+    throw new Error(error ?? `the server answered ${response.status}`);
+  }
+  return response;
+}
+
+const get = async <T>(path: string): Promise<T> => (await ask(path)).json() as Promise<T>;
+
+export const health = (): Promise<Health> => get("health");
+export const model = (): Promise<Model> => get("model");
+export const card = async (): Promise<string> => (await ask("card")).text();
+export const training = <T>(): Promise<T> => get("training");
+
+export const classes = (prefix: string): Promise<{ classes: Class[]; total: number }> =>
+  get(`classes?limit=30&prefix=${encodeURIComponent(prefix)}`);
+
+export async function predict(input: Input, top: number): Promise<Prediction> {
+  const answer = (await (await ask("predict", { ...input, top })).json()) as { predictions: Prediction[] };
+  return answer.predictions[0] ?? { labels: [], probabilities: [] };
+}
+
+export const explain = async (label: string, input: Input | null): Promise<Explanation> =>
+  (await ask("explain", { class: label, ...input, top: 8 })).json() as Promise<Explanation>;

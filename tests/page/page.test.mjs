@@ -1,0 +1,212 @@
+// The page in headless Chromium, as somebody uses it: a model to try, on a desk and on a phone, in light and dark, by mouse and by keyboard;
+// and a run to watch while it lasts.
+
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { after, before, test } from "node:test";
+
+const root = resolve(import.meta.dirname, "../..");
+const require = createRequire(join(root, "page/package.json"));
+const { chromium } = require("playwright-core");
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+const ove = process.env.OVE ?? join(root, "target/debug/ove");
+const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
+const skip = executablePath === undefined && "no Chromium here";
+const flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"];
+const DESK = { width: 1280, height: 860 };
+const PHONE = { width: 390, height: 844 };
+
+const folder = mkdtempSync(join(tmpdir(), "ove-page-"));
+const model = join(folder, "titles.model");
+const processes = [];
+let browser;
+
+/** Starts `ove` and waits for the address that it names. */
+function start(...words) {
+  const process = spawn(ove, words, { stdio: ["ignore", "ignore", "pipe"] });
+  processes.push(process);
+  return new Promise((found, failed) => {
+    let said = "";
+    process.stderr.on("data", (chunk) => {
+      said += chunk;
+      const url = /http:\/\/\S+(?=\n)/.exec(said);
+      if (url) found(url[0]);
+    });
+    process.on("exit", () => failed(new Error(said)));
+  });
+}
+
+/** A page on which nothing may go wrong: no complaint on the console, and no request to anybody but the server. */
+async function open(url, { viewport = DESK, colorScheme = "light" } = {}) {
+  const page = await browser.newPage({ viewport, colorScheme, reducedMotion: "reduce" });
+  page.complaints = [];
+  page.on("console", (message) => page.complaints.push(message.text()));
+  page.on("pageerror", (error) => page.complaints.push(String(error)));
+  page.on("request", (request) => request.url().startsWith(url) || request.url().startsWith("data:") || page.complaints.push(request.url()));
+  await page.goto(url);
+  return page;
+}
+
+/** What axe-core finds serious, and whether the page scrolls sideways. */
+async function check(page) {
+  // Through the debugger rather than as a script of the page, which its policy forbids.
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => axe.run());
+  const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+  assert.deepEqual(serious.map(({ id, nodes }) => [id, nodes.map((node) => node.html)]), []);
+  const [wide, shown] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  assert.ok(wide <= shown, `${wide} pixels wide on a screen of ${shown}`);
+}
+
+async function close(page) {
+  assert.deepEqual(page.complaints, []);
+  await page.close();
+}
+
+before(async () => {
+  if (skip) return;
+  const titles = join(root, "tests/page/titles.tsv");
+  execFileSync(ove, ["train", titles, "-o", model, "--valid", titles, "--epochs", "40", "--seed", "1"], { stdio: "ignore" });
+  browser = await chromium.launch({ executablePath, args: flags });
+});
+
+after(async () => {
+  await browser?.close();
+  for (const process of processes) process.kill();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+for (const [device, viewport] of [["desk", DESK], ["phone", PHONE]]) {
+  for (const colorScheme of ["light", "dark"]) {
+    test(`a title, its subject and the words: ${device}, ${colorScheme}`, { skip }, async () => {
+      const url = await start("serve", model, "--listen", "127.0.0.1:0");
+      const page = await open(url, { viewport, colorScheme });
+      await page.getByLabel("Text").fill("The flight of owls over the northern lake");
+      const best = page.getByRole("list", { name: "Most probable classes" }).getByRole("button");
+      await best.first().waitFor();
+      const names = await best.locator(".name").allTextContents();
+      assert.ok(names.slice(0, 5).includes("birds"), names.join());
+      const shares = (await best.locator(".number").allTextContents()).map(parseFloat);
+      assert.deepEqual(shares, shares.toSorted((a, b) => b - a));
+
+      await best.filter({ hasText: "birds" }).click();
+      const detail = page.getByRole("complementary", { name: "About the class" });
+      await detail.getByRole("heading", { name: "birds" }).waitFor();
+      assert.match(await detail.textContent(), /10 of 100 training rows/);
+      const section = (name) => detail.locator("section").filter({ has: page.getByRole("heading", { name }) });
+      assert.ok((await section("In this text").locator(".word").allTextContents()).includes("flight"));
+      assert.ok((await section("In general").locator(".word").allTextContents()).includes("birds"));
+      assert.equal(await section("Nearest rivals").getByRole("button").count(), 5);
+      assert.ok(await detail.locator("mark.for").count() > 0);
+      await check(page);
+      if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, `try-${device}-${colorScheme}.png`), fullPage: true });
+
+      // The next words change what is said of the class that is open.
+      await page.getByLabel("Text").fill("Recipes for bread");
+      await page.waitForFunction(() => document.querySelector(".detail")?.textContent.includes("No word here speaks") || [...document.querySelectorAll(".detail section:first-of-type .word")].some((word) => word.textContent === "recipes"));
+      await section("Nearest rivals").getByRole("button").first().click();
+      await page.waitForFunction(() => document.querySelector(".detail h2")?.textContent !== "birds");
+
+      await page.getByRole("link", { name: "The model" }).click();
+      await page.getByRole("heading", { name: "Held-out rows" }).waitFor();
+      const charts = page.locator("svg.chart");
+      const titles = await charts.locator("> title").allTextContents();
+      assert.deepEqual(titles, ["Bound", "Error on held-out rows", "nlpd on held-out rows", "Reliability"]);
+      for (const chart of await charts.all()) assert.ok((await chart.locator(".stroke, .fill, .open, .bar").count()) > 0, "nothing is drawn");
+      await check(page);
+      if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, `model-${device}-${colorScheme}.png`), fullPage: true });
+
+      await page.getByRole("link", { name: "Classes" }).click();
+      await page.getByLabel("Class", { exact: true }).fill("Fo");
+      await page.getByText("1 found").waitFor();
+      await page.getByRole("button", { name: "forestry" }).click();
+      await page.getByRole("heading", { name: "forestry" }).waitFor();
+      await check(page);
+
+      // What was typed is still there.
+      await page.getByRole("link", { name: "Try it" }).click();
+      assert.equal(await page.getByLabel("Text").inputValue(), "Recipes for bread");
+      await close(page);
+    });
+  }
+}
+
+test("by keyboard alone", { skip }, async () => {
+  const url = await start("serve", model, "--listen", "127.0.0.1:0");
+  const page = await open(url);
+  await page.getByLabel("Text").waitFor();
+  for (let presses = 0; presses < 10 && (await page.evaluate(() => document.activeElement?.id)) !== "text"; presses++) await page.keyboard.press("Tab");
+  await page.keyboard.type("songs for the choir");
+  await page.locator(".classes button").first().waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowUp");
+  const chosen = await page.evaluate(() => document.activeElement?.querySelector(".name")?.textContent);
+  assert.equal(chosen, "music");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.activeElement?.textContent === "music" && document.activeElement.tagName === "H2");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector(".detail h2")?.textContent !== "music");
+  await close(page);
+});
+
+test("a token is asked for", { skip }, async () => {
+  const token = join(folder, "token");
+  writeFileSync(token, "correct-horse");
+  const url = await start("serve", model, "--listen", "127.0.0.1:0", "--token-file", token);
+  const page = await open(url);
+  await page.getByLabel("Token").fill("wrong-horse");
+  await page.keyboard.press("Enter");
+  await page.getByText("That token is not the right one").waitFor();
+  await check(page);
+  page.complaints = page.complaints.filter((text) => !text.includes("401"));
+  await page.getByLabel("Token").fill("correct-horse");
+  await page.keyboard.press("Enter");
+  await page.getByLabel("Text").fill("stars");
+  await page.locator(".classes button").first().waitFor();
+  await close(page);
+});
+
+test("a text is only ever text", { skip }, async () => {
+  const url = await start("serve", model, "--listen", "127.0.0.1:0");
+  const page = await open(url);
+  await page.getByLabel("Text").fill('<img src=x onerror="console.log(1)"> birds <b>ships</b>');
+  await page.locator(".classes button").first().click();
+  await page.locator(".shaded").waitFor();
+  assert.equal(await page.locator(".shaded img, .shaded b").count(), 0);
+  assert.match(await page.locator(".shaded").textContent(), /<img src=x/);
+  await close(page);
+});
+
+test("a run moves while it lasts, and says when it ends", { skip }, async () => {
+  const rows = join(folder, "rows.svm");
+  const random = (n) => (Math.imul(n ^ (n >>> 15), 0x2c1b3c6d) >>> 8) % 500;
+  const line = (n) => {
+    const features = [...new Set(Array.from({ length: 12 }, (_, i) => random(n * 31 + i * 7919)))].sort((a, b) => a - b);
+    return `${features[0] % 40} ${features.map((d) => `${d}:1`).join(" ")}`;
+  };
+  writeFileSync(rows, Array.from({ length: 20_000 }, (_, n) => line(n)).join("\n") + "\n");
+  const url = await start("train", rows, "-o", join(folder, "rows.model"), "--valid", rows, "--epochs", "200", "--learning-rate", "0.05", "--watch");
+  const page = await open(url);
+  await page.getByRole("heading", { name: /Training, .*% done/ }).waitFor();
+  const done = () => page.locator("progress").evaluate((bar) => bar.value);
+  const first = await done();
+  await page.waitForFunction((first) => document.querySelector("progress").value > first + 0.02, first);
+  await page.waitForFunction(() => document.querySelectorAll("svg.chart").length === 3);
+  const curve = () => page.locator("svg.chart").first().locator(".stroke").first().evaluate((line) => line.outerHTML);
+  const early = await curve();
+  const figures = await page.locator(".tiles dt").allTextContents();
+  for (const name of ["bound a row", "held-out error", "held-out nlpd", "learning rate", "updates a second", "memory", "time left"]) assert.ok(figures.includes(name), `${name} not in ${figures}`);
+  await check(page);
+  if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, "training.png"), fullPage: true });
+  await page.getByRole("heading", { name: "Training is finished" }).waitFor({ timeout: 60_000 });
+  assert.equal(await done(), 1);
+  assert.notEqual(await curve(), early);
+  await close(page);
+});
