@@ -157,7 +157,8 @@ pub fn run(args: Args) -> Result<()> {
             model.card.evaluation = Some(timed.evaluation.clone());
         }
         model.save(&args.output).context("saving the model")?;
-        if model.card.finished {
+        // After a signal whose checkpoint could not be written, the earlier ones are still good.
+        if model.card.finished || !interrupt::requested() {
             keeper.clear()?;
         }
         anyhow::Ok(Some((model, updates, train_seconds, evaluation?)))
