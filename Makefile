@@ -69,8 +69,9 @@ package-test: $(VENV)/installed
 
 # For glibc 2.17 and later, by way of zig's linker.
 wheel: $(VENV)/installed
+	rm -f dist/ove-*.whl
 	$(VENV)/bin/pip install --quiet ziglang
-	$(MATURIN) --release --zig --compatibility manylinux2014 --out dist
+	PATH="$(abspath $(VENV))/bin:$$PATH" $(MATURIN) --release --zig --compatibility manylinux2014 --out dist
 
 docs: wheel
 	$(VENV)/bin/pip install --quiet --force-reinstall --no-deps dist/ove-*.whl

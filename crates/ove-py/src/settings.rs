@@ -44,20 +44,22 @@ enum Weights {
     Named(String),
 }
 
-/// What is decided by rows that training does not see.
+/// What the data is to choose for a linear model.
 #[derive(Clone, Copy)]
-pub struct HoldOut {
-    /// How often and how far the stochastic solver steps.
+pub struct Choices {
+    /// How often and how far the stochastic solver steps: by rows that it does not see.
     pub passes: bool,
-    /// The temperature of a linear model.
+    /// How far it steps: less, where the usual rate diverges.
+    pub rate: bool,
+    /// The temperature, by rows that training does not see.
     pub temperature: bool,
 }
 
 impl Keywords {
-    /// What rows that training does not see are to decide.
-    pub fn hold_out(&self) -> HoldOut {
-        let passes = self.epochs.is_none() && self.learning_rate.is_none();
-        HoldOut { passes, temperature: self.calibrate }
+    /// What the data is to choose.
+    pub fn choices(&self) -> Choices {
+        let rate = self.learning_rate.is_none();
+        Choices { passes: rate && self.epochs.is_none(), rate, temperature: self.calibrate }
     }
 
     /// The settings for so many features and classes.

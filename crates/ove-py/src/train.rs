@@ -6,15 +6,18 @@ use numpy::PyReadonlyArray1;
 use ove::model::Card;
 use ove::options::{ForestOptions, Options, Solver};
 use ove::solve::{Begin, learning_rate};
-use ove::{HeldOut, Labels, Linear, Problem, Settings, Weights, held_out, solve};
+use ove::{Error, HeldOut, Labels, Linear, Problem, Settings, Weights, held_out, solve};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::errors::exception;
 use crate::model::Model;
 use crate::rows::Matrix;
-use crate::settings::{HoldOut, Keywords};
+use crate::settings::{Choices, Keywords};
 use crate::watch::{Pulse, Report, watched};
+
+/// By how much a usual rate is made smaller at most.
+const MOST_SLOWED: f64 = 1e6;
 
 /// Trains a model. The labels of row n are `labels[offsets[n]:offsets[n + 1]]`, numbers of `classes`; `start` is a model to go on from.
 #[pyfunction]
@@ -32,7 +35,7 @@ pub fn train(
     start: Option<&Model>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Model> {
-    let hold_out = keywords.hold_out();
+    let choices = keywords.choices();
     let settings = keywords.settings(rows.features(), classes.len())?;
     let labels = as_labels(offsets.as_slice()?, labels.as_slice()?)?;
     let row_weights = row_weights.as_ref().map_or(Ok(&[][..]), |weights| weights.as_slice())?;
@@ -60,7 +63,7 @@ pub fn train(
         let model = match &settings {
             Settings::Linear(options) => {
                 let start = start.and_then(|model| model.inner.linear());
-                linear(&problem, options.clone(), hold_out, start, card, pulse)
+                linear(&problem, options.clone(), choices, start, card, pulse)
             }
             Settings::Forest(options) => forest(&problem, options, card, pulse),
         };
@@ -69,17 +72,18 @@ pub fn train(
     watched(py, progress, work)?.map(Model::new)
 }
 
-/// As on the command line: held-out rows choose rate and length of a run that says neither, and its temperature.
+/// As on the command line: held-out rows choose rate and length of a run that says neither, and its temperature. A usual rate that
+/// diverges, as with few rows of large numbers it may, gives way to a tenth of it.
 fn linear(
     problem: &Problem<'_>,
     mut options: Options,
-    hold_out: HoldOut,
+    choices: Choices,
     start: Option<&Linear>,
     card: Card,
     pulse: &Pulse,
 ) -> ove::Result<ove::Model> {
-    let chooses = hold_out.passes && start.is_none() && options.solver == Solver::Stochastic;
-    let drawn = if chooses || hold_out.temperature { held_out::draw(problem, options.seed) } else { Vec::new() };
+    let chooses = choices.passes && start.is_none() && options.solver == Solver::Stochastic;
+    let drawn = if chooses || choices.temperature { held_out::draw(problem, options.seed) } else { Vec::new() };
     let unseen = held_out::copy(problem, &drawn);
     let unseen = (!drawn.is_empty()).then(|| HeldOut::of(&unseen, problem.classes));
     let row_weights = without(problem, &drawn);
@@ -92,7 +96,15 @@ fn linear(
     }
     let begin = Begin { start, saved: None, held_out: unseen.filter(|_| chooses) };
     let watch = &mut |p: &ove::Progress<'_>| pulse.tell(Report { done: p.done, bound: Some(p.bound) });
-    let fit = solve::train_with(begin, &problem, &options, watch)?;
+    let least = options.learning_rate / MOST_SLOWED;
+    let fit = loop {
+        match solve::train_with(begin, &problem, &options, watch) {
+            Err(Error::Diverged { .. }) if choices.rate && options.learning_rate > least => {
+                options.learning_rate /= 10.0
+            }
+            other => break other?,
+        }
+    };
     let temperature = unseen.map(|unseen| unseen.judge(&fit.linear, options.threads)).transpose()?;
     let card = Card { options: Settings::Linear(options), finished: fit.finished, trace: fit.trace, ..card };
     let mut model = ove::Model { weights: Weights::Linear(fit.linear), card };

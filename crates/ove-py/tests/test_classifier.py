@@ -192,7 +192,7 @@ def test_defaults_are_those_of_the_core():
     usual = {**forest, **linear, **text, "random_state": linear["seed"], "class_weight": None}
     for estimator in (ove.OneVsEachClassifier, ove.TextClassifier, ove.CategoricalEstimator):
         for name, parameter in inspect.signature(estimator).parameters.items():
-            if parameter.default is None or name in ("warm_start", "n_jobs", "verbose"):
+            if parameter.default is None or name in ("warm_start", "n_jobs", "verbose", "memory", "calibrate"):
                 continue
             if (estimator, name) == (ove.CategoricalEstimator, "tolerance"):
                 continue  # 1e-10, as in `ove estimate`
@@ -219,6 +219,42 @@ def test_defaults_are_those_of_the_core():
 def test_settings_outside_their_range(rows, setting, words):
     with pytest.raises(ValueError, match=words.replace("(", r"\(")):
         ove.OneVsEachClassifier(**setting).fit(*rows)
+
+
+def test_held_out_rows_choose_rate_and_length():
+    random = np.random.default_rng(0)
+    x = random.normal(size=(2000, 20)).astype(np.float32) * 0.01
+    y = np.argmax(100 * x[:, :4] + random.gumbel(size=(2000, 4)), axis=1)
+    chosen, given = ove.OneVsEachClassifier().fit(x, y), ove.OneVsEachClassifier(epochs=5).fit(x, y)
+    card, usual = json.loads(chosen._model.card()), json.loads(given._model.card())
+    assert card["options"]["learning_rate"] > usual["options"]["learning_rate"] == 0.1
+    assert card["options"]["epochs"] == 60 and card["temperature"] is not None and usual.get("temperature") is None
+    assert chosen.score(x, y) > given.score(x, y)
+
+    def surprise(model):
+        return -model.predict_log_proba(x)[np.arange(len(y)), y].mean()
+
+    calibrated = ove.OneVsEachClassifier(epochs=5, calibrate=True).fit(x, y)
+    assert surprise(calibrated) < surprise(given)
+
+
+def test_large_numbers_make_the_usual_rate_smaller():
+    random = np.random.default_rng(0)
+    x, y = random.normal(loc=1000, scale=[1, 300], size=(100, 2)), random.integers(0, 2, 100)
+    model = ove.OneVsEachClassifier().fit(x, y)
+    assert json.loads(model._model.card())["options"]["learning_rate"] < 0.1
+    with pytest.raises(FloatingPointError, match="try a learning rate of 0.01"):
+        ove.OneVsEachClassifier(learning_rate=0.1).fit(x, y)
+
+
+def test_weights_keep_within_their_memory(rows):
+    x, y = rows
+    with pytest.raises(ValueError, match="5 classes times 41 features need 26.2 kB for the batch solver, but memory allows 1.0 kB"):
+        ove.OneVsEachClassifier(solver="batch", memory="1KB").fit(x, y)
+    model = ove.OneVsEachClassifier(memory=1000, epochs=30).fit(x, y)
+    assert model.score(x, y) > 0.5 and not hasattr(model, "coef_")
+    with pytest.raises(ValueError, match="memory is `lots`"):
+        ove.OneVsEachClassifier(memory="lots").fit(x, y)
 
 
 def test_random_states(rows):

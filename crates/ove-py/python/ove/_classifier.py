@@ -34,8 +34,8 @@ class OneVsEachClassifier(Classifier):
         Stochastic and forest: how often each row is visited. If not given, the fewer rows the more often, and the stochastic solver stops
         when rows that it holds out no longer gain.
     learning_rate : float, optional
-        Stochastic and forest: the step for one row and one visited class. If not given, 0.1, of a forest 0.5; where epochs are not given
-        either, the rate that held-out rows prefer.
+        Stochastic and forest: the step for one row and one visited class. If not given: 0.1, of a forest 0.5, or less
+        where that diverges; where epochs are not given either, the rate that held-out rows prefer.
     l2 : float, optional
         λ of the penalty λ/2·‖w‖² on the sum over all rows (of a forest, on those of a node). 0 if not given, of a forest 0.5. It is
         1/C of scikit-learn's `LogisticRegression`.

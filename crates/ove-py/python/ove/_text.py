@@ -46,8 +46,8 @@ iterations, trees, memory, calibrate, class_weight, warm_start, random_state, n_
     >>> model = ove.TextClassifier(min_df=1).fit(["a cat sat", "the dog barked", "my cat purred"], ["cat", "dog", "cat"])
     >>> model.predict(["Cat!"]).tolist()
     ['cat']
-    >>> [word for word, weight in model.explain("a cat barked", "dog")]
-    ['cat', 'barked']
+    >>> [word for word, weight in model.explain("a cat barked", "dog") if weight > 0]
+    ['barked']
     """
 
     def __init__(
