@@ -72,7 +72,7 @@ def reliability(model: Classifier, X: Any, y: Any, *, bins: int = 15, ax: Axes |
     ax.plot(mean[0], mean[1], marker="o", label="this model")
     ax.set(title=f"Reliability, ECE {error:.3f}", xlabel="probability of the best label", ylabel="how often it is right")
     ax.set(xlim=(0, 1), ylim=(0, 1.02))
-    ax.legend(loc="upper left")
+    ax.legend(loc="best")
     return ax
 
 
