@@ -3,6 +3,8 @@
 # make fuzz   every reader, the text pipeline and the model file, a million inputs each, guided by coverage; an hour
 # make crash  200 training runs killed at random moments
 # make deny   licences, duplicate versions and sources of dependencies; installs cargo-deny if it is not there
+# make wheel  the Python package, in dist/
+# make docs   its reference from docstrings, in dist/docs
 # make bench  beside the speed of memory, and beside others on the data in OVE_DATA (default ../shared/data); hours
 # make bench-quick  the peers on 20,000 rows
 # make bench-serve  the server under load (wants wrk)
@@ -12,12 +14,12 @@ PYTHON ?= python3
 VENV := .venv
 export OVE_DATA ?= $(abspath ../shared/data)
 
-.PHONY: demo test lint deny rust-test valgrind-test fuzz crash python-test page page-test bench bench-quick bench-build bench-newsgroups bench-peers bench-serve clean
+.PHONY: demo test lint deny rust-test valgrind-test fuzz crash python-test package-test page page-test wheel docs bench bench-quick bench-build bench-newsgroups bench-peers bench-serve clean
 
 demo:
 	cargo run --release --package ove-cli -- demo
 
-test: lint rust-test valgrind-test python-test page-test
+test: lint rust-test valgrind-test python-test package-test page-test
 
 lint:
 	cargo fmt --all --check
@@ -70,7 +72,29 @@ page/node_modules/installed: page/package-lock.json
 	cd page && npm install --no-save --no-audit --no-fund --loglevel=error
 	touch $@
 
-bench: bench-memory bench-newsgroups bench-peers
+# The Python package as a user gets it: its wheel, installed in a fresh environment. The build is that of the other tests, which is checked and
+# mostly made already.
+MATURIN = $(VENV)/bin/maturin build --manifest-path crates/ove-py/Cargo.toml
+FRESH := target/fresh
+package-test: $(VENV)/installed
+	cargo build --package ove-cli
+	rm -rf $(FRESH) target/package && $(MATURIN) --quiet --out target/package
+	$(PYTHON) -m venv $(FRESH)
+	$(FRESH)/bin/pip install --quiet "$$(echo target/package/ove-*.whl)[plot,progress]" --requirement crates/ove-py/tests/requirements.txt
+	OVE=$(abspath target/debug/ove) $(FRESH)/bin/pytest -q crates/ove-py/tests
+
+# For glibc 2.17 and later, by way of zig's linker.
+wheel: $(VENV)/installed
+	rm -f dist/ove-*.whl
+	$(VENV)/bin/pip install --quiet ziglang
+	PATH="$(abspath $(VENV))/bin:$$PATH" $(MATURIN) --release --zig --compatibility manylinux2014 --out dist
+
+docs: wheel
+	$(VENV)/bin/pip install --quiet --force-reinstall --no-deps dist/ove-*.whl
+	$(VENV)/bin/pip install --quiet pdoc
+	$(VENV)/bin/pdoc --docformat numpy --output-directory dist/docs ove
+
+bench: bench-memory bench-newsgroups bench-logistic-regression bench-peers
 
 bench-memory:
 	cargo run --release --package ove --example amazoncat
@@ -84,6 +108,10 @@ bench-serve: bench-build
 
 bench-newsgroups: bench-build $(VENV)/installed
 	OVE=$(abspath target/release/ove) $(VENV)/bin/python bench/newsgroups.py
+
+bench-logistic-regression: wheel
+	$(VENV)/bin/pip install --quiet --force-reinstall --no-deps dist/ove-*.whl
+	$(VENV)/bin/python bench/logistic_regression.py
 
 # Each peer gets an environment of its own under bench/.envs, made when it is first wanted; results, table and plots go to bench/out.
 # A run that was stopped goes on where it was: what has a result is not run again (remove bench/out to start anew).
@@ -107,4 +135,4 @@ $(VENV)/installed: tests/python/requirements.txt
 
 clean:
 	cargo clean
-	rm -rf fuzz/target fuzz/found fuzz/artifacts $(VENV) page/node_modules demo report bench/.envs bench/out bench/out-quick
+	rm -rf fuzz/target fuzz/found fuzz/artifacts $(VENV) page/node_modules demo dist report bench/.envs bench/out bench/out-quick

@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use ove::Settings;
 use ove::objective::Objective;
-use ove::options::{ClassWeight, ForestOptions, Options, Solver};
+use ove::options::{ClassWeight, FOREST_FROM, ForestOptions, Options, Solver};
 use ove::sampler::SamplerKind;
 use ove::step::{Schedule, StepKind};
 use ove::text::TextOptions;
@@ -139,9 +139,6 @@ pub enum SolverKind {
     /// Trees over the classes, for very many of them
     Forest,
 }
-
-/// Classes from which on a forest is the better choice.
-const FOREST_FROM: usize = 1000;
 
 /// The flags of linear models.
 #[derive(clap::Args)]

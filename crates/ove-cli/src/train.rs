@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
+use ove::budget;
 use ove::model::Card;
-use ove::options::{ClassWeight, ForestOptions, Options, Solver};
+use ove::options::{ClassWeight, ForestOptions, Options};
 use ove::read::class_weights;
 use ove::solve::{Begin, forest, learning_rate};
-use ove::step::StepKind;
 use ove::{Dataset, Fit, Linear, Model, Problem, Settings, Weights};
 use serde_json::json;
 
@@ -410,25 +410,6 @@ fn keep_within(memory: Bytes, data: &Dataset, settings: &mut Settings, from: Opt
         options.cells = Some(cells);
         return Ok(());
     }
-    let bytes_a_cell = match (options.solver, options.step) {
-        // Six vectors in 64 bits and six pairs of vectors in 32 take 96 bytes; the rest is for the derivatives of the rows.
-        (Solver::Batch, _) => 16 * 8,
-        // The model takes the memory of the cells that it is made from.
-        (Solver::Stochastic, StepKind::Sgd) => 4,
-        (Solver::Stochastic, StepKind::Adagrad) => 12,
-    };
-    let (features, classes) = (data.features() as u64 + 1, data.classes.len() as u64);
-    let needed = Bytes(features * classes * bytes_a_cell);
-    if needed.0 <= memory.0 {
-        return Ok(());
-    }
-    let shared = (memory.0 / bytes_a_cell).saturating_sub(classes);
-    if options.solver == Solver::Batch || shared < classes || from.is_some() {
-        bail!(
-            "{classes} classes times {features} features need {needed} for the {} solver, but --memory allows {memory}",
-            options.solver,
-        );
-    }
-    options.cells = Some(shared as usize);
-    Ok(())
+    let may_share = from.is_none();
+    Ok(budget::keep_within(memory, data.features(), data.classes.len(), may_share, options)?)
 }

@@ -593,7 +593,7 @@ mod train {
         let need = |flags: &str| dir.run(&format!("train wide.svm -o m --memory 1KB {flags}")).refused();
         let message = |need: &str, solver: &str| {
             format!(
-                "error: 2 classes times 101 features need {need} for the {solver} solver, but --memory allows 1.0 kB\n"
+                "error: 2 classes times 101 features need {need} for the {solver} solver, but memory allows 1.0 kB\n"
             )
         };
         assert_eq!(need("--solver batch"), message("25.9 kB", "batch"));
@@ -614,7 +614,7 @@ mod train {
         assert_eq!(dir.run("inspect m --json").json()["features"], 100);
         assert_eq!(dir.run("inspect m --class a --json").json()["for"][0]["index"], 1);
         assert_eq!(dir.run("evaluate m wide.svm --json").json()["error"], 0.0);
-        contains(&dir.run("train wide.svm -o m --memory 40").refused(), "but --memory allows 0.0 kB\n");
+        contains(&dir.run("train wide.svm -o m --memory 40").refused(), "but memory allows 0.0 kB\n");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Sparse rows and their classes.
 //!
-//! [`Rows`] is a borrowed view in compressed sparse row form: what the solvers and the model read, whoever owns the
-//! numbers. [`Dataset`] owns them, together with the names that the file gave to classes and features.
+//! [`Rows`] is a borrowed view: what the solvers and the model read, whoever owns the numbers. [`Dataset`] owns them, together
+//! with the names that the file gave to classes and features.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -11,17 +11,25 @@ use crate::error::{Error, Result};
 use crate::labels::Labels;
 use crate::read::Skipped;
 
-/// Many sparse rows, borrowed. Row `n` holds the entries `offsets[n]..offsets[n + 1]`.
+/// Many rows, borrowed: sparse in compressed sparse row form, or dense.
 #[derive(Debug, Clone, Copy)]
 pub struct Rows<'a> {
     features: usize,
-    offsets: &'a [usize],
-    indices: &'a [u32],
+    layout: Layout<'a>,
     values: &'a [f32],
     disk: Option<&'a Disk>,
 }
 
-/// One sparse row: feature `indices[i]` has the value `values[i]`; indices rise.
+/// Which features the values of a row belong to.
+#[derive(Debug, Clone, Copy)]
+enum Layout<'a> {
+    /// Row `n` holds the entries `offsets[n]..offsets[n + 1]`.
+    Sparse { offsets: &'a [usize], indices: &'a [u32] },
+    /// Every row holds all features, and all rows share this list of them.
+    Dense { indices: &'a [u32] },
+}
+
+/// One row: feature `indices[i]` has the value `values[i]`; indices rise.
 #[derive(Debug, Clone, Copy)]
 pub struct Row<'a> {
     /// Features, rising.
@@ -44,10 +52,10 @@ impl<'a> Rows<'a> {
                 "each feature has one value",
             );
         }
+        if let Some(n) = offsets.windows(2).position(|pair| pair[0] > pair[1]) {
+            return mismatch(format!("row {n} ends before it starts"), "row offsets never fall");
+        }
         for (n, pair) in offsets.windows(2).enumerate() {
-            if pair[0] > pair[1] {
-                return mismatch(format!("row {n} ends before it starts"), "row offsets never fall");
-            }
             let row = &indices[pair[0]..pair[1]];
             if let Some(w) = row.windows(2).find(|w| w[0] >= w[1]) {
                 return mismatch(format!("row {n}: feature {} after {}", w[1], w[0]), "features rise within a row");
@@ -56,16 +64,40 @@ impl<'a> Rows<'a> {
                 return mismatch(format!("row {n}: feature {last}"), &format!("there are {features} features"));
             }
         }
-        if let Some(at) = values.iter().position(|v| !v.is_finite()) {
-            let n = offsets.partition_point(|&o| o <= at) - 1;
-            return mismatch(format!("row {n}: the value {}", values[at]), "values are finite");
+        Rows { features, layout: Layout::Sparse { offsets, indices }, values, disk: None }.finite()
+    }
+
+    /// A view of borrowed dense rows, one after the other. `indices` are those of every row: 0, 1, …, features − 1.
+    pub fn dense(indices: &'a [u32], values: &'a [f32]) -> Result<Self> {
+        let features = indices.len();
+        if features == 0 || !indices.iter().copied().eq(0..features as u32) || !values.len().is_multiple_of(features) {
+            return Err(Error::Mismatch {
+                found: format!("{} values in rows of {features} features", values.len()),
+                allowed: "a dense row has a value for each feature from 0 on, and at least one".into(),
+            });
         }
-        Ok(Rows { features, offsets, indices, values, disk: None })
+        Rows { features, layout: Layout::Dense { indices }, values, disk: None }.finite()
+    }
+
+    /// These rows, if every value is finite.
+    fn finite(self) -> Result<Self> {
+        let Some(at) = self.values.iter().position(|v| !v.is_finite()) else { return Ok(self) };
+        let (n, feature) = match self.layout {
+            Layout::Sparse { offsets, indices } => (offsets.partition_point(|&o| o <= at) - 1, indices[at] as usize),
+            Layout::Dense { .. } => (at / self.features, at % self.features),
+        };
+        Err(Error::Mismatch {
+            found: format!("row {n}, feature {feature}: the value {}", self.values[at]),
+            allowed: "values are finite 32-bit floats".into(),
+        })
     }
 
     /// How many rows.
     pub fn len(&self) -> usize {
-        self.offsets.len() - 1
+        match self.layout {
+            Layout::Sparse { offsets, .. } => offsets.len() - 1,
+            Layout::Dense { .. } => self.values.len() / self.features,
+        }
     }
 
     /// Whether there is no row.
@@ -80,14 +112,21 @@ impl<'a> Rows<'a> {
 
     /// How many entries all rows hold together.
     pub fn entries(&self) -> usize {
-        self.indices.len()
+        self.values.len()
     }
 
     /// Row `n`.
     #[inline]
     pub fn row(&self, n: usize) -> Row<'a> {
-        let range = self.offsets[n]..self.offsets[n + 1];
-        Row { indices: &self.indices[range.clone()], values: &self.values[range] }
+        match self.layout {
+            Layout::Sparse { offsets, indices } => {
+                let range = offsets[n]..offsets[n + 1];
+                Row { indices: &indices[range.clone()], values: &self.values[range] }
+            }
+            Layout::Dense { indices } => {
+                Row { indices, values: &self.values[n * self.features..(n + 1) * self.features] }
+            }
+        }
     }
 
     /// Where they lie, if that is not memory.
@@ -223,17 +262,12 @@ impl Dataset {
 
     /// The rows, for the solvers and the model.
     pub fn rows(&self) -> Rows<'_> {
-        let features = self.features;
-        match &self.disk {
-            Some(disk) => {
-                let Disk { offsets, indices, values } = disk;
-                Rows { features, offsets, indices, values, disk: Some(disk) }
-            }
-            None => {
-                let (offsets, indices, values) = (&self.offsets, &self.indices, &self.values);
-                Rows { features, offsets, indices, values, disk: None }
-            }
-        }
+        let (offsets, indices, values) = match &self.disk {
+            Some(Disk { offsets, indices, values }) => (&offsets[..], &indices[..], &values[..]),
+            None => (&self.offsets[..], &self.indices[..], &self.values[..]),
+        };
+        let layout = Layout::Sparse { offsets, indices };
+        Rows { features: self.features, layout, values, disk: self.disk.as_ref() }
     }
 
     /// Renames the classes to those of a model: labels become indices into `classes`, and a row loses those that are not

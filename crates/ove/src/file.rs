@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use memmap2::Mmap;
+use memmap2::{Mmap, MmapMut};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use serde_json::json;
@@ -43,8 +43,26 @@ impl Model {
         {
             return Err(Error::ModelFile { path: path.to_owned(), reason });
         }
-        let card = serde_json::to_string(&self.card)
-            .map_err(|e| Error::ModelFile { path: path.to_owned(), reason: e.to_string() })?;
+        let (header, tensors) =
+            self.contents().map_err(|e| Error::ModelFile { path: path.to_owned(), reason: e.to_string() })?;
+        write_beside(path, |beside| {
+            let size = header.len() + tensors.iter().map(Tensor::len).sum::<usize>();
+            let write = || write(&header, &tensors, &mut File::create(beside)?);
+            write().map_err(|e| unwritten(path, size, e))
+        })
+    }
+
+    /// What a file of the model holds.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let (header, tensors) = self.contents().expect("a card is JSON");
+        let mut bytes = Vec::new();
+        write(&header, &tensors, &mut bytes).expect("memory takes everything");
+        bytes
+    }
+
+    /// The header of the file and what follows it.
+    fn contents(&self) -> serde_json::Result<(String, Vec<Tensor<'_>>)> {
+        let card = serde_json::to_string(&self.card)?;
         let mut tensors = match &self.weights {
             Weights::Linear(linear) => linear_tensors(linear),
             Weights::Forest(forest) => forest::tensors(forest),
@@ -57,16 +75,7 @@ impl Model {
         // Tensors start at a multiple of 8 bytes.
         header.extend(std::iter::repeat_n(' ', header.len().next_multiple_of(8) - header.len()));
 
-        write_beside(path, |beside| {
-            let write = || {
-                let mut file = File::create(beside)?;
-                file.write_all(&(header.len() as u64).to_le_bytes())?;
-                file.write_all(header.as_bytes())?;
-                tensors.iter().flat_map(|tensor| &tensor.pieces).try_for_each(|piece| file.write_all(piece))
-            };
-            let size = header.len() + tensors.iter().map(Tensor::len).sum::<usize>();
-            write().map_err(|e| unwritten(path, size, e))
-        })
+        Ok((header, tensors))
     }
 
     /// Reads a model into memory.
@@ -80,11 +89,30 @@ impl Model {
         Model::open(path, true)
     }
 
+    /// Uses a model that lies in memory as it would in a file, after one copy. That the weights of a linear model are finite is not looked
+    /// into.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Model> {
+        let path = Path::new("a model in memory");
+        let copy = || -> io::Result<Mmap> {
+            let mut memory = MmapMut::map_anon(bytes.len())?;
+            memory.copy_from_slice(bytes);
+            memory.make_read_only()
+        };
+        let source = Source { file: Arc::new(copy().map_err(|e| Error::file(path, e))?), mapped: true };
+        parse(&source).map_err(|reason| Error::ModelFile { path: path.to_owned(), reason })
+    }
+
     fn open(path: &Path, mapped: bool) -> Result<Model> {
         let file = machine::map(path).map_err(|e| Error::file(path, e))?;
         let source = Source { file: Arc::new(file), mapped };
         parse(&source).map_err(|reason| Error::ModelFile { path: path.to_owned(), reason })
     }
+}
+
+fn write(header: &str, tensors: &[Tensor<'_>], out: &mut impl Write) -> io::Result<()> {
+    out.write_all(&(header.len() as u64).to_le_bytes())?;
+    out.write_all(header.as_bytes())?;
+    tensors.iter().flat_map(|tensor| &tensor.pieces).try_for_each(|piece| out.write_all(piece))
 }
 
 /// A file whose numbers are used where they lie, or copied.

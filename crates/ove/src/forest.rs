@@ -19,6 +19,7 @@
 //! The best classes are looked for in the [`BEAM`] leaves of each tree that lack least.
 
 mod level;
+mod probabilities;
 
 pub(crate) use level::BIAS;
 pub use level::{Entry, Level, Parts};

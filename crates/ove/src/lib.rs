@@ -26,6 +26,7 @@
 //! # Ok::<(), ove::Error>(())
 //! ```
 
+pub mod budget;
 pub mod cache;
 pub mod checkpoint;
 pub mod data;
@@ -41,6 +42,7 @@ pub mod labels;
 pub mod linear;
 pub mod machine;
 pub mod math;
+mod matrix;
 pub mod model;
 mod names;
 pub mod numbers;

@@ -153,6 +153,9 @@ impl Options {
     }
 }
 
+/// Classes from which on a forest is the better choice.
+pub const FOREST_FROM: usize = 1000;
+
 /// How to train a [`Forest`](crate::forest::Forest).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ForestOptions {

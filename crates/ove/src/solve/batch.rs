@@ -65,7 +65,11 @@ pub(crate) fn maximise(
     let mut function = Counted { full: &full, updates: &updates, bound: &bound };
     let (state, mut trace) = match (begin.saved, begin.start) {
         (Some(saved), _) => kept::restore(saved, weights)?,
-        (None, Some(linear)) => (State::new(in_full_precision(linear), &mut function), Vec::new()),
+        // From wherever it starts, a run ends where one from zero would.
+        (None, Some(linear)) => {
+            let first = full.gradient_at_zero();
+            (State { first, ..State::new(in_full_precision(linear), &mut function) }, Vec::new())
+        }
         (None, None) => (State::new(vec![0.0; weights], &mut function), Vec::new()),
     };
     if let Some(last) = trace.last() {
@@ -200,6 +204,14 @@ impl<'a> FullSum<'a> {
         });
         let bound = bound.sum();
         (bound, self.add_penalty(weights, gradient))
+    }
+
+    /// ‖∇‖ where all weights are zero.
+    fn gradient_at_zero(&self) -> f64 {
+        let zero = vec![0.0; (self.problem.rows.features() + 1) * self.problem.classes];
+        let mut gradient = zero.clone();
+        self.evaluate(&zero, &mut gradient);
+        lbfgs::dot(&gradient, &gradient).sqrt()
     }
 
     /// The derivatives of the block's part of the bound in its scores, and that part.

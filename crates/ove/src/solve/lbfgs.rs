@@ -53,7 +53,7 @@ pub struct State {
     pub(super) x: Vec<f64>,
     pub(super) value: f64,
     pub(super) gradient: Vec<f64>,
-    /// ‖∇‖ at the start.
+    /// The ‖∇‖ that the others are compared with: that at the start, if nobody says otherwise.
     pub(super) first: f64,
     pub(super) curvature: Vec<f64>,
     /// The oldest first.

@@ -1,0 +1,25 @@
+"""Rows of numbers as the core reads them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import validate_data
+
+from ove._types import Matrix
+
+
+def rows_of(estimator: Any, X: Any, *, reset: bool) -> tuple[Matrix, int]:
+    """What the core reads of X, and how many rows that is. The core says which value is not finite, and where."""
+    X = validate_data(estimator, X, accept_sparse="csr", dtype=np.float32, order="C", ensure_all_finite=False, reset=reset)
+    if not sp.issparse(X):
+        return X, X.shape[0]
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    indices = X.indices if X.indices.dtype in (np.int32, np.int64) else X.indices.astype(np.int64)
+    parts = (X.indptr.astype(np.int64, copy=False), indices, X.data)
+    offsets, indices, values = map(np.ascontiguousarray, parts)
+    return (offsets, indices, values, X.shape[1]), X.shape[0]

@@ -1,0 +1,117 @@
+"""The labels of rows: one each, lists of them, or the columns of an indicator matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+Form = Literal["single", "lists", "indicator"]
+
+
+@dataclass
+class Targets:
+    """Labels as numbers of `classes`: row n has `labels[offsets[n]:offsets[n + 1]]`. A label that is no class is left out."""
+
+    form: Form
+    classes: npt.NDArray[Any]
+    offsets: npt.NDArray[np.int64]
+    labels: npt.NDArray[np.uint32]
+    dtype: np.dtype[Any]
+    """That of the labels, or of the indicator matrix."""
+    unknown: npt.NDArray[Any]
+    """Labels that are no class."""
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def labelled(self) -> npt.NDArray[np.int64]:
+        """The rows that have a label."""
+        return np.flatnonzero(np.diff(self.offsets))
+
+    def without_unlabelled(self) -> Targets:
+        """Those of the rows that have a label."""
+        offsets = np.append(self.offsets[self.labelled()], self.offsets[-1])
+        return replace(self, offsets=offsets)
+
+    def hits(self, best: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Whether the class named for each row is one of its own."""
+        found = np.zeros(len(self), dtype=bool)
+        rows = np.repeat(np.arange(len(self)), np.diff(self.offsets))
+        found[rows[self.labels == best[rows]]] = True
+        return found
+
+
+def targets_of(y: Any, known: npt.NDArray[Any] | None = None) -> Targets:
+    """The labels in y, as numbers of the known classes or of those that y has."""
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None")
+    if not isinstance(y, (list, tuple)) and not sp.issparse(y):
+        y = np.asarray(y)
+    if _is_indicator(y):
+        return _of_indicator(y, known)
+    if _has_lists(y):
+        return _of_lists([list(labels) for labels in y], known)
+    y = column_or_1d(y, warn=True)
+    assert_all_finite(y, input_name="y")
+    check_classification_targets(y)
+    return _of_flat(y, np.arange(len(y) + 1, dtype=np.int64), known, "single")
+
+
+def _has_lists(y: Any) -> bool:
+    lists = (list, tuple, set, frozenset, np.ndarray)
+    return not (isinstance(y, np.ndarray) and y.dtype != object) and any(isinstance(labels, lists) for labels in y)
+
+
+def _is_indicator(y: Any) -> bool:
+    """A matrix; lists too, if they are equally long and hold 0 and 1 alone."""
+    if sp.issparse(y):
+        return True
+    if isinstance(y, np.ndarray) and y.dtype != object:
+        return y.ndim == 2 and y.shape[1] > 1
+    if not _has_lists(y) or any(isinstance(labels, (set, frozenset)) for labels in y):
+        return False
+    width = len(y[0])
+    return width > 1 and all(len(labels) == width and all(label in (0, 1) for label in labels) for labels in y)
+
+
+def _of_lists(y: list[list[Any]], known: npt.NDArray[Any] | None) -> Targets:
+    offsets = np.concatenate([[0], np.cumsum([len(labels) for labels in y], dtype=np.int64)])
+    flat = np.asarray([label for labels in y for label in labels])
+    if flat.ndim != 1:
+        raise ValueError(f"labels of shape {flat.shape[1:]}, but each is a number or a string")
+    return _of_flat(flat, offsets, known, "lists")
+
+
+def _of_flat(flat: npt.NDArray[Any], offsets: npt.NDArray[np.int64], known: npt.NDArray[Any] | None, form: Form) -> Targets:
+    if known is None:
+        classes, labels = np.unique(flat, return_inverse=True)
+        return Targets(form, classes, offsets, labels.astype(np.uint32), flat.dtype, flat[:0])
+    order = np.argsort(known)
+    place = np.searchsorted(known, flat, sorter=order).clip(max=len(known) - 1)
+    labels = order[place]
+    is_known = known[labels] == flat
+    kept = np.concatenate([[0], np.cumsum(is_known)])[offsets]
+    unknown = np.unique(flat[~is_known])
+    return Targets(form, known, kept, labels[is_known].astype(np.uint32), flat.dtype, unknown)
+
+
+def _of_indicator(y: Any, known: npt.NDArray[Any] | None) -> Targets:
+    dtype = y.dtype if hasattr(y, "dtype") else np.asarray(y).dtype
+    if not sp.issparse(y):
+        y = np.asarray(y)
+        if y.dtype.kind not in "biuf" or not np.isin(y, (0, 1)).all():
+            raise ValueError(f"y has {y.shape[1]} columns, but a column for each class holds 0 and 1 alone")
+    y = sp.csr_array(y)
+    y.eliminate_zeros()
+    if y.nnz and not (y.data == 1).all():
+        raise ValueError(f"y has {y.shape[1]} columns, but a column for each class holds 0 and 1 alone")
+    if known is not None and len(known) != y.shape[1]:
+        raise ValueError(f"y has {y.shape[1]} columns, but there are {len(known)} classes")
+    classes = np.arange(y.shape[1]) if known is None else known
+    return Targets("indicator", classes, y.indptr.astype(np.int64), y.indices.astype(np.uint32), dtype, classes[:0])

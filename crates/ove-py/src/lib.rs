@@ -1,0 +1,27 @@
+//! `ove._ove`, the private half of the Python package: arrays in, arrays out, without a copy where their types allow it. Everything that
+//! a user sees (estimators, their checks and words) is Python, in `python/ove`.
+
+mod bounds;
+mod errors;
+mod model;
+mod rows;
+mod settings;
+mod text;
+mod train;
+mod watch;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _ove {
+    #[pymodule_export]
+    use super::bounds::{estimate, log_softmax_bound};
+    #[pymodule_export]
+    use super::model::Model;
+    #[pymodule_export]
+    use super::settings::defaults;
+    #[pymodule_export]
+    use super::text::{TextRows, fit_text};
+    #[pymodule_export]
+    use super::train::train;
+}

@@ -1,0 +1,84 @@
+//! Python while the core works: Ctrl-C and progress.
+//!
+//! Python runs signal handlers on its main thread only, and the core reports from one of its own threads. So the work goes to
+//! another thread, and the one that called waits for it, with the interpreter released, waking every [`TICK`] to let handlers run
+//! and to pass on the latest report.
+
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use pyo3::prelude::*;
+
+const TICK: Duration = Duration::from_millis(50);
+
+/// What the two threads tell each other.
+#[derive(Default)]
+pub struct Pulse {
+    stop: AtomicBool,
+    latest: Mutex<Option<Report>>,
+}
+
+/// How far the work is.
+#[derive(Clone, Copy)]
+pub struct Report {
+    /// The share that is done.
+    pub done: f64,
+    /// The bound on the scale of all rows, if there is one.
+    pub bound: Option<f64>,
+}
+
+impl Pulse {
+    /// Says how far the work is; hears whether it goes on.
+    pub fn tell(&self, report: Report) -> ControlFlow<()> {
+        *self.latest.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(report);
+        self.flow()
+    }
+
+    /// Whether the work goes on.
+    pub fn flow(&self) -> ControlFlow<()> {
+        if self.stop.load(Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn take(&self) -> Option<Report> {
+        self.latest.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take()
+    }
+}
+
+/// Does `work` with the interpreter released. `progress`, if given, is called with the share that is done and the bound. An exception of a
+/// signal handler or of `progress` stops the work, and is raised once it has stopped.
+pub fn watched<R: Send>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    work: impl FnOnce(&Pulse) -> R + Send,
+) -> PyResult<R> {
+    let pulse = Pulse::default();
+    py.detach(|| {
+        std::thread::scope(|scope| {
+            let (working, finished) = mpsc::channel::<()>();
+            let worker = scope.spawn(|| {
+                let _ends_with_the_work = working;
+                work(&pulse)
+            });
+            let mut heard = Ok(());
+            while let Err(RecvTimeoutError::Timeout) = finished.recv_timeout(TICK) {
+                if heard.is_ok() {
+                    heard = Python::attach(|py| hear(py, pulse.take(), progress.as_ref()));
+                    pulse.stop.store(heard.is_err(), Relaxed);
+                }
+            }
+            let result = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            heard.map(|()| result)
+        })
+    })
+}
+
+fn hear(py: Python<'_>, report: Option<Report>, progress: Option<&Py<PyAny>>) -> PyResult<()> {
+    py.check_signals()?;
+    if let (Some(report), Some(progress)) = (report, progress) {
+        progress.call1(py, (report.done, report.bound))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,46 @@
+"""The checks that scikit-learn has for the estimators of others."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import ove
+
+REPEATED = "a row is visited once an epoch, however much it weighs, so its neighbours in a batch differ; the batch solver passes"
+FEW_STEPS = "eight visits of fifty rows are too few steps for class weights that differ by ten million; the others pass"
+VOTES = "the best class is that with the most votes of the trees, and probabilities are calibrated beside them: they may disagree"
+CERTAIN = "the probability to be one of several labels may round to 1"
+
+WEIGHTS = {
+    "check_sample_weight_equivalence_on_dense_data": REPEATED,
+    "check_sample_weight_equivalence_on_sparse_data": REPEATED,
+}
+EXPECTED_FAILURES = {
+    "stochastic": WEIGHTS,
+    "batch": {},
+    "forest": {
+        **WEIGHTS,
+        "check_class_weight_classifiers": FEW_STEPS,
+        "check_classifiers_train": VOTES,
+        "check_classifiers_multilabel_output_format_predict_proba": CERTAIN,
+    },
+}
+
+
+def expected_failures(estimator):
+    return EXPECTED_FAILURES[getattr(estimator, "solver", "batch") or "stochastic"]
+
+
+# Of an estimator that takes texts, scikit-learn can check only the interface.
+@pytest.mark.filterwarnings("ignore:Can't test estimator TextClassifier")
+@parametrize_with_checks(
+    [
+        ove.OneVsEachClassifier(),
+        ove.OneVsEachClassifier(solver="batch", l2=0.1),
+        ove.OneVsEachClassifier(solver="forest"),
+        ove.TextClassifier(),
+        ove.CategoricalEstimator(),
+    ],
+    expected_failed_checks=expected_failures,
+)
+def test_estimator(estimator, check):
+    check(estimator)

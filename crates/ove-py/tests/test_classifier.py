@@ -1,0 +1,279 @@
+"""OneVsEachClassifier against references and against itself."""
+
+import inspect
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.special import log_softmax, softmax
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.feature_selection import SelectKBest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+import ove
+from ove import _ove
+
+EXACT = dict(objective="softmax", solver="batch", l2=2, penalty_on_bias=False, tolerance=1e-9)
+
+
+def reference(x, y, **settings):
+    return LogisticRegression(C=0.5, tol=1e-9, max_iter=10_000, **settings).fit(x.astype(np.float64), y)
+
+
+def test_softmax_by_batch_is_logistic_regression(rows):
+    x, y = rows
+    model, theirs = ove.OneVsEachClassifier(**EXACT).fit(x, y), reference(x, y)
+    np.testing.assert_allclose(model.predict_proba(x), theirs.predict_proba(x), atol=2e-5)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(x)), theirs.predict_proba(x), atol=2e-5)
+    np.testing.assert_array_equal(model.predict(x), model.classes_[model.predict_proba(x).argmax(axis=1)])
+    assert model.score(x, y) == pytest.approx(theirs.score(x, y), abs=0.01)
+    assert model.score(x, y, sample_weight=y == 0) == np.mean(model.predict(x[y == 0]) == 0)
+
+
+def test_weights_of_rows_and_classes_are_those_of_logistic_regression(rows):
+    x, y = rows
+    keep = (y != 0) | (np.arange(len(y)) % 4 == 0)
+    x, y = x[keep], y[keep]
+    for settings, sample_weight in [
+        ({"class_weight": "balanced"}, None),
+        ({"class_weight": {0: 0.5, 2: 3.0}}, None),
+        ({}, 0.5 + np.arange(len(y)) % 3),
+    ]:
+        model = ove.OneVsEachClassifier(**EXACT, **settings).fit(x, y, sample_weight)
+        theirs = LogisticRegression(C=0.5, tol=1e-9, max_iter=10_000, **settings).fit(x.astype(np.float64), y, sample_weight)
+        np.testing.assert_allclose(model.predict_proba(x), theirs.predict_proba(x), atol=2e-5)
+
+
+@pytest.mark.parametrize("solver", ["stochastic", "batch"])
+def test_what_is_learnt_explains_scores(rows, solver):
+    x, y = rows
+    model = ove.OneVsEachClassifier(solver=solver, epochs=3).fit(x, y)
+    scores = x @ model.coef_.T + model.intercept_
+    np.testing.assert_allclose(model.decision_function(x), scores, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(model.predict_log_proba(x), log_softmax(scores, axis=1), rtol=1e-4, atol=1e-5)
+    assert model.coef_.shape == (5, 40) and model.n_features_in_ == 40
+    assert model.bound_ == model.history_["bound"][-1] < 0
+    assert (np.diff(model.history_["updates"]) > 0).all()
+    if solver == "batch":
+        own = np.arange(len(y)), y
+        d = scores - scores[own][:, None]
+        d[own] = -np.inf
+        assert model.bound_ == pytest.approx(-np.logaddexp(0, d).sum(), rel=1e-3)
+
+
+@pytest.mark.parametrize("solver", ["stochastic", "batch", "forest"])
+def test_the_best_k(rows, solver):
+    x, y = rows
+    model = ove.OneVsEachClassifier(solver=solver).fit(x, y)
+    labels, probabilities = model.top_k(x, k=3)
+    assert labels.shape == probabilities.shape == (300, 3)
+    np.testing.assert_array_equal(labels[:, 0], model.predict(x))
+    everything = model.predict_proba(x)
+    np.testing.assert_allclose(probabilities, np.take_along_axis(everything, labels, axis=1), atol=1e-6)
+    np.testing.assert_allclose(everything.sum(axis=1), 1, atol=1e-6)
+    labels, _ = model.top_k(x, k=99)
+    np.testing.assert_array_equal(np.sort(labels, axis=1), np.tile(np.arange(5), (300, 1)))
+    with pytest.raises(ValueError, match="k is 0"):
+        model.top_k(x, k=0)
+
+
+def test_from_a_thousand_classes_on_it_is_a_forest():
+    random = np.random.default_rng(0)
+    y = np.concatenate([np.arange(1000), random.integers(0, 1000, 3000)])
+    x = sp.csr_array((np.ones(4000, dtype=np.float32), y, np.arange(4001)), shape=(4000, 1000))
+    model = ove.OneVsEachClassifier().fit(x, y)
+    assert not hasattr(model, "coef_") and model.bound_ is None and len(model.history_["bound"]) == 0
+    assert model.score(x, y) > 0.99
+    logs = model.predict_log_proba(x[:5])
+    labels, probabilities = model.top_k(x[:5], k=2)
+    np.testing.assert_allclose(np.exp(np.take_along_axis(logs, labels, axis=1)), probabilities, rtol=1e-4)
+    assert hasattr(ove.OneVsEachClassifier(objective="one-vs-each", epochs=1).fit(x, y), "coef_")
+
+
+@pytest.mark.parametrize("settings", [{}, {"sampler": "rivals", "objective": "merged"}, {"solver": "forest"}, {"solver": "batch"}])
+def test_threads_change_no_bit_and_seeds_do(rows, settings):
+    x, y = rows
+    models = [ove.OneVsEachClassifier(**settings, n_jobs=n, random_state=s).fit(x, y) for n, s in [(1, 7), (3, 7), (1, 8)]]
+    files = [model._model.to_bytes() for model in models]
+    assert files[0] == files[1]
+    assert files[0] != files[2]
+
+
+def test_sparse_and_dense_are_the_same_rows(rows):
+    x, y = rows
+    models = [ove.OneVsEachClassifier(solver="batch").fit(rows, y) for rows in (x, x.toarray())]
+    np.testing.assert_allclose(models[0].coef_, models[1].coef_, atol=1e-5)
+    np.testing.assert_allclose(models[0].predict_proba(x), models[0].predict_proba(x.toarray()), atol=1e-6)
+
+
+def test_string_labels_and_two_classes(rows):
+    x, y = rows
+    words = np.array(["no", "yes"])[(y > 1).astype(int)]
+    model = ove.OneVsEachClassifier(solver="batch").fit(x, words)
+    assert set(model.predict(x)) == {"no", "yes"} and model.classes_.tolist() == ["no", "yes"]
+    assert model.decision_function(x).shape == (300,)
+    np.testing.assert_array_equal(model.predict(x), np.where(model.decision_function(x) > 0, "yes", "no"))
+
+
+def test_several_labels(rows):
+    x, y = rows
+    lists = [[f"a{k}", f"b{k % 2}"] for k in y]
+    model = ove.OneVsEachClassifier(solver="batch", l2=1).fit(x, lists)
+    assert model.classes_.tolist() == ["a0", "a1", "a2", "a3", "a4", "b0", "b1"]
+    best = model.predict(x)
+    assert model.score(x, lists) == np.mean([label in labels for label, labels in zip(best, lists)]) > 0.8
+
+    indicator = np.array([[label in labels for label in model.classes_] for labels in lists], dtype=np.int8)
+    for form in (indicator, sp.csc_matrix(indicator), indicator.tolist()):
+        other = ove.OneVsEachClassifier(solver="batch", l2=1).fit(x, form)
+        np.testing.assert_array_equal(other.coef_, model.coef_)
+        marked = other.predict(x)
+        assert marked.shape == indicator.shape and (marked.sum(axis=1) == 1).all()
+        np.testing.assert_array_equal(model.classes_[marked.argmax(axis=1)], best)
+        assert other.score(x, form) == model.score(x, lists)
+
+
+def test_rows_without_a_label_teach_nothing(rows):
+    x, y = rows
+    lists = [[k] if n % 3 else [] for n, k in enumerate(y)]
+    kept = np.arange(len(y)) % 3 > 0
+    weight = np.linspace(0.5, 1.5, len(y))
+    some = ove.OneVsEachClassifier(solver="batch").fit(x, lists, sample_weight=weight)
+    few = ove.OneVsEachClassifier(solver="batch").fit(x[kept], y[kept], sample_weight=weight[kept])
+    np.testing.assert_array_equal(some.coef_, few.coef_)
+
+
+def test_warm_start_goes_on(rows):
+    x, y = rows
+    model = ove.OneVsEachClassifier(solver="batch", l2=0.1, warm_start=True).fit(x, y)
+    evaluations = model.history_["updates"][-1]
+    before = model.coef_
+    model.fit(x, y)
+    assert model.history_["updates"][-1] < evaluations / 3
+    np.testing.assert_allclose(model.coef_, before, atol=1e-3)
+    with pytest.raises(ValueError, match="the label 9"):
+        model.fit(x, np.where(y == 0, 9, y))
+    with pytest.raises(ValueError, match="features"):
+        model.fit(x[:, :7], y)
+
+
+def test_learning_in_parts(rows):
+    x, y = rows
+    model = ove.OneVsEachClassifier(schedule=1)
+    with pytest.raises(ValueError, match="classes must be passed"):
+        model.partial_fit(x, y)
+    parts = [np.flatnonzero(y < 3), np.flatnonzero(y >= 3)] * 40
+    for part in parts:
+        model.partial_fit(x[part], y[part], classes=np.arange(5))
+    assert model.score(x, y) > 0.8
+    assert model.history_["updates"][-1] == 40 * 300
+    with pytest.raises(ValueError, match="the label 5"):
+        model.partial_fit(x, y + 1)
+    with pytest.raises(ValueError, match="not the same as on last call"):
+        model.partial_fit(x, y, classes=[0, 1])
+    assert not hasattr(ove.OneVsEachClassifier(solver="batch"), "partial_fit")
+
+
+def test_pipeline_grid_search_and_clone():
+    x, y = make_classification(300, 20, n_informative=6, n_classes=3, random_state=0)
+    pipeline = make_pipeline(SelectKBest(k=10), ove.OneVsEachClassifier(solver="batch"))
+    search = GridSearchCV(pipeline, {"onevseachclassifier__l2": [0.1, 10, 1000]}, n_jobs=2).fit(x, y)
+    assert search.best_score_ > 0.6 and search.best_params_["onevseachclassifier__l2"] < 1000
+    assert cross_val_score(search.best_estimator_, x, y, scoring="neg_log_loss").mean() > -1
+    assert clone(search.best_estimator_[-1]).get_params() == search.best_estimator_[-1].get_params()
+
+
+def test_defaults_are_those_of_the_core():
+    linear, forest, text = map(json.loads, _ove.defaults())
+    usual = {**forest, **linear, **text, "random_state": linear["seed"], "class_weight": None}
+    for estimator in (ove.OneVsEachClassifier, ove.TextClassifier, ove.CategoricalEstimator):
+        for name, parameter in inspect.signature(estimator).parameters.items():
+            if parameter.default is None or name in ("warm_start", "n_jobs", "verbose", "memory", "calibrate"):
+                continue
+            if (estimator, name) == (ove.CategoricalEstimator, "tolerance"):
+                continue  # 1e-10, as in `ove estimate`
+            assert parameter.default == usual[name], name
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ({"objective": "hinge"}, "objective is `hinge`, but it is one of softmax, one-vs-each, merged, bouchard"),
+        ({"solver": "newton"}, "solver is `newton`"),
+        ({"sampler": "all"}, "sampler is `all`"),
+        ({"learning_rate": -1}, "learning_rate is -1, but it is a positive number"),
+        ({"schedule": "cosine"}, "schedule is `cosine`"),
+        ({"epochs": 0}, "epochs is 0"),
+        ({"l2": float("nan")}, "l2 is NaN"),
+        ({"class_weight": "equal"}, "class_weight is `equal`"),
+        ({"class_weight": {"other": 2}}, "class_weight has the label 'other'"),
+        ({"class_weight": [1, 2]}, "class_weight is"),
+        ({"n_jobs": 0}, "n_jobs is 0"),
+        ({"random_state": -3}, "random_state is -3"),
+    ],
+)
+def test_settings_outside_their_range(rows, setting, words):
+    with pytest.raises(ValueError, match=words.replace("(", r"\(")):
+        ove.OneVsEachClassifier(**setting).fit(*rows)
+
+
+def test_held_out_rows_choose_rate_and_length():
+    random = np.random.default_rng(0)
+    x = random.normal(size=(2000, 20)).astype(np.float32) * 0.01
+    y = np.argmax(100 * x[:, :4] + random.gumbel(size=(2000, 4)), axis=1)
+    chosen, given = ove.OneVsEachClassifier().fit(x, y), ove.OneVsEachClassifier(epochs=5).fit(x, y)
+    card, usual = json.loads(chosen._model.card()), json.loads(given._model.card())
+    assert card["options"]["learning_rate"] > usual["options"]["learning_rate"] == 0.1
+    assert card["options"]["epochs"] == 60 and card["temperature"] is not None and usual.get("temperature") is None
+    assert chosen.score(x, y) > given.score(x, y)
+
+    def surprise(model):
+        return -model.predict_log_proba(x)[np.arange(len(y)), y].mean()
+
+    calibrated = ove.OneVsEachClassifier(epochs=5, calibrate=True).fit(x, y)
+    assert surprise(calibrated) < surprise(given)
+
+
+def test_large_numbers_make_the_usual_rate_smaller():
+    random = np.random.default_rng(0)
+    x, y = random.normal(loc=1000, scale=[1, 300], size=(100, 2)), random.integers(0, 2, 100)
+    model = ove.OneVsEachClassifier().fit(x, y)
+    assert json.loads(model._model.card())["options"]["learning_rate"] < 0.1
+    with pytest.raises(FloatingPointError, match="try a learning rate of 0.01"):
+        ove.OneVsEachClassifier(learning_rate=0.1).fit(x, y)
+
+
+def test_weights_keep_within_their_memory(rows):
+    x, y = rows
+    with pytest.raises(ValueError, match="5 classes times 41 features need 26.2 kB for the batch solver, but memory allows 1.0 kB"):
+        ove.OneVsEachClassifier(solver="batch", memory="1KB").fit(x, y)
+    model = ove.OneVsEachClassifier(memory=1000, epochs=30).fit(x, y)
+    assert model.score(x, y) > 0.5 and not hasattr(model, "coef_")
+    with pytest.raises(ValueError, match="memory is `lots`"):
+        ove.OneVsEachClassifier(memory="lots").fit(x, y)
+
+
+def test_random_states(rows):
+    draws = [ove.OneVsEachClassifier(random_state=np.random.RandomState(3)).fit(*rows).coef_ for _ in range(2)]
+    np.testing.assert_array_equal(*draws)
+    draws = [ove.OneVsEachClassifier(random_state=None).fit(*rows).coef_ for _ in range(2)]
+    assert not np.array_equal(*draws)
+
+
+def test_every_objective_and_sampler_learns(rows):
+    x, y = rows
+    for objective in ("one-vs-each", "merged", "softmax", "bouchard"):
+        for solver in ("batch", "stochastic"):
+            assert ove.OneVsEachClassifier(objective, solver=solver, epochs=30).fit(x, y).score(x, y) > 0.75
+    for sampler in ("uniform", "frequency", "rivals"):
+        assert ove.OneVsEachClassifier(sampler=sampler, classes=2, epochs=30).fit(x, y).score(x, y) > 0.75
+
+
+def test_probabilities_are_a_softmax(rows):
+    x, y = rows
+    model = ove.OneVsEachClassifier().fit(x, y)
+    np.testing.assert_allclose(model.predict_proba(x), softmax(model.decision_function(x), axis=1), rtol=1e-6)

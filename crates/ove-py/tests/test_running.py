@@ -1,0 +1,147 @@
+"""What happens while training runs: signals, other threads, progress, memory."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import ove
+
+
+def endless(solver):
+    """A run that would take minutes, and its rows."""
+    random = np.random.default_rng(0)
+    indices = random.integers(0, 100, (10_000, 20), dtype=np.int32) + 100 * np.arange(20, dtype=np.int32)
+    offsets = 20 * np.arange(10_001, dtype=np.int32)
+    x = sp.csr_array((random.random(200_000, dtype=np.float32), indices.ravel(), offsets), shape=(10_000, 2000))
+    y = random.integers(0, 20, x.shape[0])
+    settings = {"epochs": 100_000} if solver != "batch" else {"tolerance": 1e-300, "iterations": 10**9}
+    return ove.OneVsEachClassifier(solver=solver, **settings), x, y
+
+
+@pytest.mark.parametrize("solver", ["stochastic", "batch", "forest"])
+def test_ctrl_c_stops_within_a_second(solver):
+    model, x, y = endless(solver)
+    sent = []
+
+    def interrupt():
+        time.sleep(0.5)
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(x, y)
+    assert time.monotonic() - sent[0] < 1
+    assert not hasattr(model, "classes_")
+
+
+def test_other_threads_run_meanwhile():
+    model, x, y = endless("stochastic")
+    model.set_params(epochs=20)
+    ticks, going = 0, threading.Event()
+
+    def train():
+        model.fit(x, y)
+        going.set()
+
+    thread = threading.Thread(target=train)
+    started = time.monotonic()
+    thread.start()
+    while not going.wait(0.005):
+        ticks += 1
+    assert ticks > (time.monotonic() - started) / 0.005 / 4
+
+
+def test_two_fits_at_once_do_not_mix(rows):
+    x, y = rows
+    models = [ove.OneVsEachClassifier(epochs=300, random_state=seed) for seed in (0, 0, 1)]
+    threads = [threading.Thread(target=model.fit, args=(x, y)) for model in models]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    np.testing.assert_array_equal(models[0].coef_, models[1].coef_)
+    assert not np.array_equal(models[0].coef_, models[2].coef_)
+
+
+def test_an_exception_of_the_progress_line_ends_the_run(monkeypatch):
+    from contextlib import contextmanager
+
+    @contextmanager
+    def broken(verbose, rows):
+        def tell(done, bound):
+            raise RuntimeError(f"{done} {bound}")
+
+        yield tell
+
+    monkeypatch.setattr("ove._base.progress_line", broken)
+    model, x, y = endless("stochastic")
+    with pytest.raises(RuntimeError, match=r"^\S+ -\d+"):
+        model.fit(x, y)
+
+
+def test_verbose_shows_a_line(capsys):
+    pytest.importorskip("tqdm")
+    model, x, y = endless("stochastic")
+    model.set_params(epochs=20, verbose=1).fit(x, y)
+    shown = capsys.readouterr().err
+    assert "training" in shown and "100%" in shown and "bound -" in shown and "a row" in shown
+    model.set_params(epochs=1, verbose=0).fit(x, y)
+    assert capsys.readouterr().err == ""
+
+
+def test_verbose_without_tqdm_is_silent(rows, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    ove.OneVsEachClassifier(verbose=1).fit(*rows)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_run_that_diverges_says_so(rows):
+    x, y = rows
+    with pytest.raises(FloatingPointError, match="training diverged in epoch 1 at the learning rate 1.*; try"):
+        ove.OneVsEachClassifier(step="sgd", learning_rate=1e38, epochs=3).fit(x * np.float32(1e10), y)
+
+
+GROWTH = """
+import sys, numpy as np, scipy.sparse as sp, ove
+def status(name):
+    line = next(line for line in open("/proc/self/status") if line.startswith(name))
+    return int(line.split()[1]) * 1024
+rows, entries, features, classes = int(sys.argv[1]), 100, 50_000, 20
+random = np.random.default_rng(0)
+indices = np.empty((rows, entries), dtype=np.int32)
+for part in np.array_split(indices, 50):
+    part[:] = random.integers(0, features // entries, part.shape) + np.arange(entries) * (features // entries)
+data = random.random(rows * entries, dtype=np.float32)
+x = sp.csr_array((data, indices.ravel(), np.arange(rows + 1, dtype=np.int32) * entries), shape=(rows, features))
+assert x.has_canonical_format and np.shares_memory(x.data, data)
+y = random.integers(0, classes, rows)
+ove.OneVsEachClassifier(epochs=1).fit(x[:1000], y[:1000])
+size = x.data.nbytes + x.indices.nbytes + x.indptr.nbytes
+open("/proc/self/clear_refs", "w").write("5")  # the peak starts anew from what is held now
+before = status("VmRSS")
+assert status("VmHWM") < before + 1e7
+ove.OneVsEachClassifier(solver=sys.argv[2], epochs=1, step="sgd").fit(x, y)
+print(size, status("VmHWM") - before, features * classes * 4)
+"""
+
+
+def growth(rows, solver):
+    """Bytes of the data, by how many the peak grew while fitting, and bytes of the weights."""
+    done = subprocess.run([sys.executable, "-c", GROWTH, str(rows), solver], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return map(int, done.stdout.split())
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux for the peak of the process")
+def test_rows_are_not_copied():
+    size, grown, weights = growth(400_000, "stochastic")
+    assert size > 300e6
+    assert grown < 2 * weights + 0.1 * size, f"{size / 1e6:.0f} MB of rows, {grown / 1e6:.0f} MB more while fitting"
