@@ -66,9 +66,9 @@ fn wait_within(child: &mut Child, limit: Duration) -> Option<i32> {
 fn stopped_and_resumed_ends_in_the_same_bits() {
     // With 0s nearly all the time goes into checkpoints, so that the signal comes while one is written.
     for (solver, every, name) in [
-        ("--epochs 60 --batch 32", "5min", "-TERM"),
+        ("--epochs 600 --batch 32", "5min", "-TERM"),
         ("--epochs 60 --batch 32", "0s", "-TERM"),
-        ("--solver forest --epochs 200", "5min", "-INT"),
+        ("--solver forest --epochs 600", "5min", "-INT"),
     ] {
         let folder = with_rows();
         let folder = folder.path();
