@@ -41,6 +41,9 @@ deny:
 rust-test:
 	cargo test --workspace
 
+# The program as the tests have built it: another selection of packages would build most of them again, with other features.
+BUILT := cargo test --workspace --no-run --quiet
+
 # The module with `unsafe`, where valgrind sees every access to memory.
 valgrind-test:
 	@if command -v valgrind >/dev/null; then CARGO_TARGET_$(HOST)_RUNNER="valgrind --quiet --error-exitcode=1" \
@@ -55,14 +58,14 @@ crash:
 
 # Independent references and the browser: scikit-learn, safetensors, headless Chromium.
 python-test: $(VENV)/installed
-	cargo build --package ove-cli
+	$(BUILT)
 	OVE=$(abspath target/debug/ove) $(VENV)/bin/pytest -q tests/python
 
 # The page: what is checked in is what its source makes, and it works in headless Chromium.
 page-test: page/node_modules/installed
 	cd page && npx tsc --noEmit && npx vite build --outDir ../target/page --emptyOutDir --logLevel error
 	diff -r page/dist target/page || { echo "page/dist is not current: run make page"; exit 1; }
-	cargo build --package ove-cli
+	$(BUILT)
 	cd page && OVE=$(abspath target/debug/ove) npm test --silent
 
 page: page/node_modules/installed
@@ -77,7 +80,7 @@ page/node_modules/installed: page/package-lock.json
 MATURIN = $(VENV)/bin/maturin build --manifest-path crates/ove-py/Cargo.toml
 FRESH := target/fresh
 package-test: $(VENV)/installed
-	cargo build --package ove-cli
+	$(BUILT)
 	rm -rf $(FRESH) target/package && $(MATURIN) --quiet --out target/package
 	$(PYTHON) -m venv $(FRESH)
 	$(FRESH)/bin/pip install --quiet "$$(echo target/package/ove-*.whl)[plot,progress]" --requirement crates/ove-py/tests/requirements.txt

@@ -9,7 +9,7 @@ use ove::solve::batch;
 use ove::{Dataset, Evaluation, Linear, Model, evaluate};
 
 use crate::chart::Style;
-use crate::{interrupt, progress, train};
+use crate::{fit, interrupt, progress};
 
 /// The ways to train that the paper compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,7 +103,7 @@ fn penalty(linear: &Linear, options: &Options) -> f64 {
 /// Trains by one method and measures.
 pub fn run(method: Method, base: &Options, train: &Dataset, test: &Dataset) -> Result<Outcome> {
     let options = method.options(base);
-    let problem = train::problem(train);
+    let problem = fit::problem(train);
     let mut line = progress::Line::new(train.len());
     let mut curve = Vec::new();
     let (mut current_penalty, mut seen) = (0.0, 0.0);
@@ -132,7 +132,7 @@ pub fn run(method: Method, base: &Options, train: &Dataset, test: &Dataset) -> R
     stop_if_interrupted()?;
 
     let bound = batch::bound(&problem, &options, &fit.linear);
-    let model = train::into_model(fit, train, options.clone());
+    let model = fit::into_model(fit, train, options.clone());
     let evaluation = evaluate(&model, test.rows(), &test.labels, base.threads)?;
     Ok(Outcome { method, options, model, evaluation, bound, train_seconds, curve })
 }

@@ -5,7 +5,7 @@ use ove::options::Options;
 use ove::solve::learning_rate;
 use ove::{Dataset, HeldOut, Linear, held_out};
 
-use crate::{interrupt, train};
+use crate::{fit, interrupt};
 
 /// Rows that training does not see.
 pub struct Rows {
@@ -16,14 +16,14 @@ pub struct Rows {
 impl Rows {
     /// Some of the rows that were given for it, whose classes are those of the training rows.
     pub fn given(valid: &Dataset, seed: u64) -> Option<Self> {
-        let problem = train::problem(valid);
+        let problem = fit::problem(valid);
         let drawn = held_out::draw_given(&problem, seed);
         (!drawn.is_empty()).then(|| Rows { data: held_out::copy(&problem, &drawn), classes: valid.classes.len() })
     }
 
     /// Some of the training rows, which no longer weigh there.
     pub fn split(data: &mut Dataset, seed: u64) -> Option<Self> {
-        let problem = train::problem(data);
+        let problem = fit::problem(data);
         let drawn = held_out::draw(&problem, seed);
         if drawn.is_empty() {
             return None;
@@ -51,7 +51,7 @@ impl Rows {
 
     /// The rate that they prefer.
     pub fn learning_rate(&self, data: &Dataset, options: &Options) -> Result<f64> {
-        Ok(learning_rate::choose(&train::problem(data), options, &self.view(), &mut interrupt::flow)?)
+        Ok(learning_rate::choose(&fit::problem(data), options, &self.view(), &mut interrupt::flow)?)
     }
 
     /// The temperature that makes their labels most probable.

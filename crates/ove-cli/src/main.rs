@@ -20,6 +20,7 @@ mod estimate;
 mod evaluate;
 mod experiment;
 mod files;
+mod fit;
 mod from;
 mod generate;
 mod held_out;

@@ -1,16 +1,15 @@
 //! `ove train`.
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use ove::budget;
-use ove::model::Card;
-use ove::options::{ClassWeight, ForestOptions, Options};
+use ove::options::{ClassWeight, Options};
 use ove::read::class_weights;
-use ove::solve::{Begin, forest, learning_rate};
-use ove::{Dataset, Fit, Linear, Model, Problem, Settings, Weights};
+use ove::solve::learning_rate;
+use ove::text::Text;
+use ove::{Dataset, Linear, Model, Settings};
 use serde_json::json;
 
 use crate::checkpoint::{CheckpointFlags, Keeper};
@@ -19,7 +18,7 @@ use crate::input::DataFlags;
 use crate::memory::{self, Bytes};
 use crate::record::{RecordFlags, Recorder};
 use crate::settings::{TextFlags, TrainFlags};
-use crate::{evaluate, held_out, interrupt, progress};
+use crate::{evaluate, fit, held_out, interrupt};
 
 /// Train a model
 ///
@@ -73,7 +72,6 @@ pub struct Args {
 
 /// Trains.
 pub fn run(args: Args) -> Result<()> {
-    let threads = args.flags.linear.threads.threads;
     check(&args.flags.settings(0, true, ClassWeight::Equal))?;
     check_output(&args.output)?;
     let mut keeper = args.checkpoint.open()?;
@@ -82,125 +80,189 @@ pub fn run(args: Args) -> Result<()> {
         // Better now than after all rows are read.
         std::fs::File::open(valid).with_context(|| valid.display().to_string())?;
     }
-    let from = From::open(args.from.as_deref())?;
-    let (text, mut data) = match (&from, &args.cache) {
-        (Some(from), _) => args.input.read_more(&args.data, from.text(), threads)?,
-        (None, Some(folder)) => args.input.read_cached(folder, &args.data, &args.text.options(), threads)?,
-        (None, None) => args.input.read(&args.data, &args.text.options(), threads)?,
-    };
-    data.drop_unused_classes();
-    from.as_ref().map_or(Ok(()), |from| from.number(&mut data))?;
-    let class_weight = class_weight(args.class_weight.as_deref(), &data.classes)?;
-    let mut settings = match from.as_ref().and_then(|from| from.settings().linear()) {
-        Some(own) => Settings::Linear(args.flags.going_on(own, class_weight).map_err(anyhow::Error::msg)?),
-        None => args.flags.settings(data.classes.len(), data.bytes_on_disk() <= args.memory.0, class_weight),
-    };
-    keep_within(args.memory, &data, &mut settings, from.as_ref())?;
-    let weights = from.as_ref().map(|from| from.start(&data)).transpose()?;
-    eprintln!("{} rows, {} features, {} classes", data.len(), data.features(), data.classes.len());
-    if let Settings::Linear(Options { cells: Some(cells), .. }) = &settings {
-        eprintln!("their weights share {cells} cells, which --memory allows");
-    }
-    let read_valid = |path: &PathBuf| args.input.read_like(&data, text.as_ref(), path, threads);
-    let valid = args.valid.as_ref().map(read_valid).transpose()?;
-
-    let start = Instant::now();
-    // A model that goes on has chosen already.
-    let chooses = from.is_none() && args.flags.choose_passes(&settings);
-    let held_out = match &settings {
-        Settings::Linear(options) if chooses || args.calibrate => {
-            hold_out(&args, valid.as_ref(), &mut data, options.seed)
-        }
-        _ => None,
-    };
-    let measured = valid.as_ref().or(held_out.as_ref().map(held_out::Rows::data));
-    if let (Some(measured), Settings::Linear(options)) = (measured, &settings)
-        && (valid.is_some() || recorder.is_heard())
-        && is_small(args.memory, &data, options)
-    {
-        recorder.hold_out(measured, card(&data, settings.clone()));
-    }
-    recorder.begin(data.len());
-    let trained = interrupt::held(|| {
-        let (mut model, updates) = match settings {
-            Settings::Linear(mut options) => {
-                if chooses {
-                    choose_passes(&mut options, &data, held_out.as_ref())?;
-                }
-                let stop_on = held_out.as_ref().filter(|_| chooses);
-                let fit = fit_kept(&data, &options, weights.as_ref(), stop_on, &mut keeper, &mut recorder)?;
-                let updates = fit.updates;
-                (into_model(fit, &data, options), updates)
-            }
-            Settings::Forest(options) => grow(&data, options, args.memory, &mut keeper, &mut recorder)?,
-        };
-        if keeper.stopped() {
-            return Ok(None);
-        }
-        model.card.text = text;
-        if let Some(from) = &from {
-            from.add_to(&mut model.card);
-        }
-        if let Some(rows) = &held_out {
-            calibrate(&mut model, rows, threads)?;
-        }
-        if let Some(threshold) = args.prune {
-            prune(&mut model, threshold, valid.as_ref(), threads)?;
-        }
-        if !args.checkpoint.is_given() {
-            // A run that goes on from a checkpoint has not seen all of it, and ends in the same bits.
-            model.card.held_out = recorder.held_out();
-        }
-        let train_seconds = start.elapsed().as_secs_f64();
-        let evaluation = valid.as_ref().map(|valid| evaluate::evaluate(&model, valid, threads)).transpose();
-        if let Ok(Some(timed)) = &evaluation {
-            model.card.evaluation = Some(timed.evaluation.clone());
-        }
-        model.save(&args.output).context("saving the model")?;
-        // After a signal whose checkpoint could not be written, the earlier ones are still good.
-        if model.card.finished || !interrupt::requested() {
-            keeper.clear()?;
-        }
-        anyhow::Ok(Some((model, updates, train_seconds, evaluation?)))
-    })?;
-    let Some((model, updates, train_seconds, evaluation)) = trained else {
+    let plan = Plan::read(&args)?;
+    let skipped = plan.data.skipped.count();
+    let Some(trained) = plan.train(&args, &mut keeper, &mut recorder)? else {
         eprintln!("stopped; the checkpoint holds what was reached, and --resume goes on from there");
         return Ok(());
     };
-    let (finished, bound) = (model.card.finished, model.card.trace.last().map(|point| point.bound));
-    recorder.finish(evaluation.as_ref().map(|timed| &timed.evaluation));
-    if !finished {
-        eprintln!("{}", unfinished(&model.card.options));
+    recorder.finish(trained.evaluation.as_ref().map(|timed| &timed.evaluation));
+    trained.tell(&args, skipped)
+}
+
+/// What is to be trained, on what.
+struct Plan {
+    text: Option<Text>,
+    data: Dataset,
+    valid: Option<Dataset>,
+    /// The model that goes on, and its weights with room for what is new.
+    from: Option<From>,
+    weights: Option<Linear>,
+    settings: Settings,
+}
+
+impl Plan {
+    fn read(args: &Args) -> Result<Self> {
+        let threads = args.threads();
+        let from = From::open(args.from.as_deref())?;
+        let (text, mut data) = match (&from, &args.cache) {
+            (Some(from), _) => args.input.read_more(&args.data, from.text(), threads)?,
+            (None, Some(folder)) => args.input.read_cached(folder, &args.data, &args.text.options(), threads)?,
+            (None, None) => args.input.read(&args.data, &args.text.options(), threads)?,
+        };
+        data.drop_unused_classes();
+        from.as_ref().map_or(Ok(()), |from| from.number(&mut data))?;
+        let class_weight = class_weight(args.class_weight.as_deref(), &data.classes)?;
+        let mut settings = match from.as_ref().and_then(|from| from.settings().linear()) {
+            Some(own) => Settings::Linear(args.flags.going_on(own, class_weight).map_err(anyhow::Error::msg)?),
+            None => args.flags.settings(data.classes.len(), data.bytes_on_disk() <= args.memory.0, class_weight),
+        };
+        keep_within(args.memory, &data, &mut settings, from.as_ref())?;
+        let weights = from.as_ref().map(|from| from.start(&data)).transpose()?;
+        eprintln!("{} rows, {} features, {} classes", data.len(), data.features(), data.classes.len());
+        if let Settings::Linear(Options { cells: Some(cells), .. }) = &settings {
+            eprintln!("their weights share {cells} cells, which --memory allows");
+        }
+        let read_valid = |path: &PathBuf| args.input.read_like(&data, text.as_ref(), path, threads);
+        let valid = args.valid.as_ref().map(read_valid).transpose()?;
+        Ok(Plan { text, data, valid, from, weights, settings })
     }
-    let facts = json!({
-        "model": args.output,
-        "rows": model.card.rows,
-        "classes": model.classes(),
-        "features": model.features(),
-        "bound": bound,
-        "finished": finished,
-        "temperature": model.card.temperature,
-        "skipped_rows": data.skipped.count(),
-        "train_seconds": train_seconds,
-        "updates_per_second": updates as f64 / train_seconds,
-        "peak_memory_bytes": memory::peak_bytes(),
-    });
-    if args.json {
-        // The figures of the validation rows take the place of those that training has too.
-        let mut object = facts.as_object().cloned().unwrap_or_default();
-        object.extend(evaluation.map(|e| e.json()).unwrap_or_default());
-        say!("{}", serde_json::Value::Object(object))?;
-        return Ok(());
+
+    /// Trains and saves; nothing if a checkpoint holds what was reached when it was stopped.
+    fn train(mut self, args: &Args, keeper: &mut Keeper, recorder: &mut Recorder) -> Result<Option<Trained>> {
+        let start = Instant::now();
+        // A model that goes on has chosen already.
+        let chooses = self.from.is_none() && args.flags.choose_passes(&self.settings);
+        let held_out = if chooses || args.calibrate { self.hold_out(args.calibrate) } else { None };
+        self.begin_record(args.memory, held_out.as_ref(), recorder);
+        interrupt::held(|| {
+            let (mut model, updates) = match self.settings.clone() {
+                Settings::Linear(mut options) => {
+                    if chooses {
+                        choose_passes(&mut options, &self.data, held_out.as_ref())?;
+                    }
+                    let stop_on = held_out.as_ref().filter(|_| chooses);
+                    let fit = fit::kept(&self.data, &options, self.weights.as_ref(), stop_on, keeper, recorder)?;
+                    let updates = fit.updates;
+                    (fit::into_model(fit, &self.data, options), updates)
+                }
+                Settings::Forest(options) => fit::grow(&self.data, options, args.memory, keeper, recorder)?,
+            };
+            if keeper.stopped() {
+                return Ok(None);
+            }
+            self.complete(&mut model, args, held_out.as_ref())?;
+            if !args.checkpoint.is_given() {
+                // A run that goes on from a checkpoint has not seen all of it, and ends in the same bits.
+                model.card.held_out = recorder.held_out();
+            }
+            let train_seconds = start.elapsed().as_secs_f64();
+            let evaluation = self.evaluate(&mut model, args.threads());
+            model.save(&args.output).context("saving the model")?;
+            // After a signal whose checkpoint could not be written, the earlier ones are still good.
+            if model.card.finished || !interrupt::requested() {
+                keeper.clear()?;
+            }
+            anyhow::Ok(Some(Trained { model, updates, train_seconds, evaluation: evaluation? }))
+        })
     }
-    say!("model            {}", args.output.display())?;
-    say!("train seconds    {train_seconds:.2} ({:.0} updates/s)", updates as f64 / train_seconds)?;
-    if let Some(bound) = bound {
-        say!("bound            {bound:.2} ({:.4} a row)", bound / model.card.rows as f64)?;
+
+    /// The rows that training will not see, for a linear model: of those for validation, or else of its own.
+    fn hold_out(&mut self, calibrates: bool) -> Option<held_out::Rows> {
+        let seed = self.settings.linear()?.seed;
+        let rows = match &self.valid {
+            Some(valid) => held_out::Rows::given(valid, seed),
+            None => held_out::Rows::split(&mut self.data, seed),
+        };
+        if rows.is_none() && calibrates {
+            eprintln!("too few rows to fit a temperature on");
+        }
+        rows
     }
-    if let Some(evaluation) = evaluation {
-        evaluation.print()?;
+
+    /// Says on which rows a linear model is measured on the way, where somebody hears of it and a copy of its weights is little.
+    fn begin_record(&self, memory: Bytes, held_out: Option<&held_out::Rows>, recorder: &mut Recorder) {
+        let measured = self.valid.as_ref().or(held_out.map(held_out::Rows::data));
+        if let (Some(measured), Settings::Linear(options)) = (measured, &self.settings)
+            && (self.valid.is_some() || recorder.is_heard())
+            && is_small(memory, &self.data, options)
+        {
+            recorder.hold_out(measured, fit::card(&self.data, self.settings.clone()));
+        }
+        recorder.begin(self.data.len());
     }
-    Ok(())
+
+    /// Adds what a model has beside its weights, and makes of these what was asked for.
+    fn complete(&mut self, model: &mut Model, args: &Args, held_out: Option<&held_out::Rows>) -> Result<()> {
+        model.card.text = self.text.take();
+        if let Some(from) = &self.from {
+            from.add_to(&mut model.card);
+        }
+        if let Some(rows) = held_out {
+            calibrate(model, rows, args.threads())?;
+        }
+        match args.prune {
+            Some(threshold) => prune(model, threshold, self.valid.as_ref(), args.threads()),
+            None => Ok(()),
+        }
+    }
+
+    /// The model on the rows for validation, which its card keeps too.
+    fn evaluate(&self, model: &mut Model, threads: usize) -> Result<Option<evaluate::Timed>> {
+        let timed = self.valid.as_ref().map(|valid| evaluate::evaluate(model, valid, threads)).transpose()?;
+        model.card.evaluation = timed.as_ref().map(|timed| timed.evaluation.clone());
+        Ok(timed)
+    }
+}
+
+/// A model that is saved, and how that went.
+struct Trained {
+    model: Model,
+    updates: u64,
+    train_seconds: f64,
+    evaluation: Option<evaluate::Timed>,
+}
+
+impl Trained {
+    fn tell(self, args: &Args, skipped: usize) -> Result<()> {
+        let Trained { model, updates, train_seconds, evaluation } = self;
+        let (finished, bound) = (model.card.finished, model.card.trace.last().map(|point| point.bound));
+        if !finished {
+            eprintln!("{}", unfinished(&model.card.options));
+        }
+        if args.json {
+            let facts = json!({
+                "model": args.output,
+                "rows": model.card.rows,
+                "classes": model.classes(),
+                "features": model.features(),
+                "bound": bound,
+                "finished": finished,
+                "temperature": model.card.temperature,
+                "skipped_rows": skipped,
+                "train_seconds": train_seconds,
+                "updates_per_second": updates as f64 / train_seconds,
+                "peak_memory_bytes": memory::peak_bytes(),
+            });
+            // The figures of the validation rows take the place of those that training has too.
+            let mut object = facts.as_object().cloned().unwrap_or_default();
+            object.extend(evaluation.map(|e| e.json()).unwrap_or_default());
+            say!("{}", serde_json::Value::Object(object))?;
+            return Ok(());
+        }
+        say!("model            {}", args.output.display())?;
+        say!("train seconds    {train_seconds:.2} ({:.0} updates/s)", updates as f64 / train_seconds)?;
+        if let Some(bound) = bound {
+            say!("bound            {bound:.2} ({:.4} a row)", bound / model.card.rows as f64)?;
+        }
+        evaluation.map_or(Ok(()), |evaluation| evaluation.print())
+    }
+}
+
+impl Args {
+    fn threads(&self) -> usize {
+        self.flags.linear.threads.threads
+    }
 }
 
 /// Drops small weights and says what is lost.
@@ -230,23 +292,6 @@ fn class_weight(flag: Option<&Path>, classes: &[String]) -> Result<ClassWeight> 
     })
 }
 
-/// The training problem of a data set.
-pub fn problem(data: &Dataset) -> Problem<'_> {
-    Problem { rows: data.rows(), labels: &data.labels, row_weights: &data.row_weights, classes: data.classes.len() }
-}
-
-/// The rows that training will not see: of those for validation, or else of its own.
-fn hold_out(args: &Args, valid: Option<&Dataset>, data: &mut Dataset, seed: u64) -> Option<held_out::Rows> {
-    let rows = match valid {
-        Some(valid) => held_out::Rows::given(valid, seed),
-        None => held_out::Rows::split(data, seed),
-    };
-    if rows.is_none() && args.calibrate {
-        eprintln!("too few rows to fit a temperature on");
-    }
-    rows
-}
-
 /// Epochs by the number of rows, and the learning rate that held-out rows prefer.
 fn choose_passes(options: &mut Options, data: &Dataset, held_out: Option<&held_out::Rows>) -> Result<()> {
     options.epochs = learning_rate::epochs_for(data.len());
@@ -266,98 +311,6 @@ fn calibrate(model: &mut Model, rows: &held_out::Rows, threads: usize) -> Result
         eprintln!("temperature {temperature:.3}, fitted on {} held-out rows", rows.len());
     }
     Ok(())
-}
-
-/// Trains with a progress line.
-pub fn fit(data: &Dataset, options: &Options) -> Result<Fit> {
-    fit_kept(data, options, None, None, &mut Keeper::default(), &mut Recorder::default())
-}
-
-/// The same from other weights than zero and with checkpoints, stopping when held-out rows no longer gain; told of.
-fn fit_kept(
-    data: &Dataset,
-    options: &Options,
-    start: Option<&Linear>,
-    stop_on: Option<&held_out::Rows>,
-    keeper: &mut Keeper,
-    recorder: &mut Recorder,
-) -> Result<Fit> {
-    let problem = problem(data);
-    let mut line = progress::Line::new(data.len());
-    let saved = keeper.take_saved();
-    let held_out = stop_on.map(held_out::Rows::view);
-    let begin = Begin { start, saved: saved.as_ref(), held_out };
-    let fit = ove::solve::train_with(begin, &problem, options, &mut |progress| {
-        recorder.hear(progress);
-        // The keeper decides whether to go on.
-        let _ = line.hear(progress);
-        if progress.done < 1.0 { keeper.hear(progress.epochs, progress.save) } else { ControlFlow::Continue(()) }
-    });
-    line.finish();
-    Ok(fit?)
-}
-
-/// Grows a forest with a progress bar; the model, and how many rows were visited.
-fn grow(
-    data: &Dataset,
-    options: ForestOptions,
-    memory: Bytes,
-    keeper: &mut Keeper,
-    recorder: &mut Recorder,
-) -> Result<(Model, u64)> {
-    const STEPS: u64 = 1000;
-    let bar = progress::bar(STEPS, "{msg}");
-    bar.set_message(format!("{} trees", options.trees));
-    let updates = (data.len() * options.epochs_for(data.len()) * options.trees) as u64;
-    let saved = keeper.take_saved();
-    let (forest, finished) = forest::train_with(saved.as_ref(), &problem(data), &options, &mut |growing| {
-        bar.set_position((growing.done * STEPS as f64) as u64);
-        recorder.hear_growing(growing.done, updates);
-        if forest_bytes(growing.weights) > memory.0 {
-            return ControlFlow::Break(());
-        }
-        if growing.done < 1.0 { keeper.hear(growing.epochs, growing.save) } else { ControlFlow::Continue(()) }
-    })?;
-    bar.finish_and_clear();
-    let needed = forest_bytes(forest.weights());
-    if needed > memory.0 {
-        bail!(
-            "{} trees need more than {} for their weights, but --memory allows {memory}; fewer trees need less, and the \
-             weights of the stochastic solver can share what there is",
-            options.trees,
-            Bytes(needed)
-        );
-    }
-    let card = Card { finished, ..card(data, Settings::Forest(options)) };
-    Ok((Model { weights: Weights::Forest(forest), card }, updates))
-}
-
-/// What so many weights of trees take: four bytes each while their nodes learn, and again where prediction needs them, with the places
-/// of both.
-fn forest_bytes(weights: usize) -> u64 {
-    weights as u64 * 12
-}
-
-/// The model of a fit, with the names of its data.
-pub fn into_model(fit: Fit, data: &Dataset, options: Options) -> Model {
-    let card = Card { finished: fit.finished, trace: fit.trace, ..card(data, Settings::Linear(options)) };
-    Model { weights: Weights::Linear(fit.linear), card }
-}
-
-fn card(data: &Dataset, options: Settings) -> Card {
-    Card {
-        options,
-        counts: problem(data).counts(),
-        rows: data.len() as u64,
-        classes: data.classes.clone(),
-        feature_names: data.feature_names.clone(),
-        text: None,
-        temperature: None,
-        finished: true,
-        trace: Vec::new(),
-        held_out: Vec::new(),
-        evaluation: None,
-    }
 }
 
 /// Better now than after the data is read.

@@ -16,7 +16,7 @@ use super::{Results, Setting, csv, find, read};
 use crate::chart::{Axis, Chart, Layer, Style};
 use crate::experiment::stop_if_interrupted;
 use crate::page::{Block, Section, Table};
-use crate::{interrupt, memory, train};
+use crate::{fit, interrupt, memory};
 
 /// A set of the experiment.
 struct Set {
@@ -103,7 +103,7 @@ fn run_set(
     };
     eprintln!("large: training on {}", set.name);
     let start = Instant::now();
-    let fit = interrupt::held(|| train::fit(&data, &options))?;
+    let fit = interrupt::held(|| fit::fit(&data, &options))?;
     let seconds = start.elapsed().as_secs_f64();
     stop_if_interrupted()?;
 
@@ -154,7 +154,7 @@ impl Outcome {
     ) -> Result<Self> {
         let updates_per_second = fit.updates as f64 / seconds;
         let threads = options.threads;
-        let model = train::into_model(fit, &data, options);
+        let model = fit::into_model(fit, &data, options);
         drop(data);
         eprintln!("large: evaluating {}", set.name);
         let mut test = match &text {

@@ -1,0 +1,112 @@
+//! Fitting a model to data, with a line that says how far it is.
+
+use std::ops::ControlFlow;
+
+use anyhow::{Result, bail};
+use ove::model::Card;
+use ove::options::{ForestOptions, Options};
+use ove::solve::{Begin, forest};
+use ove::{Dataset, Fit, Linear, Model, Problem, Settings, Weights};
+
+use crate::checkpoint::Keeper;
+use crate::memory::Bytes;
+use crate::record::Recorder;
+use crate::{held_out, progress};
+
+/// The training problem of a data set.
+pub fn problem(data: &Dataset) -> Problem<'_> {
+    Problem { rows: data.rows(), labels: &data.labels, row_weights: &data.row_weights, classes: data.classes.len() }
+}
+
+/// Trains with a progress line.
+pub fn fit(data: &Dataset, options: &Options) -> Result<Fit> {
+    kept(data, options, None, None, &mut Keeper::default(), &mut Recorder::default())
+}
+
+/// The same from other weights than zero and with checkpoints, stopping when held-out rows no longer gain; told of.
+pub fn kept(
+    data: &Dataset,
+    options: &Options,
+    start: Option<&Linear>,
+    stop_on: Option<&held_out::Rows>,
+    keeper: &mut Keeper,
+    recorder: &mut Recorder,
+) -> Result<Fit> {
+    let problem = problem(data);
+    let mut line = progress::Line::new(data.len());
+    let saved = keeper.take_saved();
+    let held_out = stop_on.map(held_out::Rows::view);
+    let begin = Begin { start, saved: saved.as_ref(), held_out };
+    let fit = ove::solve::train_with(begin, &problem, options, &mut |progress| {
+        recorder.hear(progress);
+        // The keeper decides whether to go on.
+        let _ = line.hear(progress);
+        if progress.done < 1.0 { keeper.hear(progress.epochs, progress.save) } else { ControlFlow::Continue(()) }
+    });
+    line.finish();
+    Ok(fit?)
+}
+
+/// Grows a forest with a progress bar; the model, and how many rows were visited.
+pub fn grow(
+    data: &Dataset,
+    options: ForestOptions,
+    memory: Bytes,
+    keeper: &mut Keeper,
+    recorder: &mut Recorder,
+) -> Result<(Model, u64)> {
+    const STEPS: u64 = 1000;
+    let bar = progress::bar(STEPS, "{msg}");
+    bar.set_message(format!("{} trees", options.trees));
+    let updates = (data.len() * options.epochs_for(data.len()) * options.trees) as u64;
+    let saved = keeper.take_saved();
+    let (forest, finished) = forest::train_with(saved.as_ref(), &problem(data), &options, &mut |growing| {
+        bar.set_position((growing.done * STEPS as f64) as u64);
+        recorder.hear_growing(growing.done, updates);
+        if forest_bytes(growing.weights) > memory.0 {
+            return ControlFlow::Break(());
+        }
+        if growing.done < 1.0 { keeper.hear(growing.epochs, growing.save) } else { ControlFlow::Continue(()) }
+    })?;
+    bar.finish_and_clear();
+    let needed = forest_bytes(forest.weights());
+    if needed > memory.0 {
+        bail!(
+            "{} trees need more than {} for their weights, but --memory allows {memory}; fewer trees need less, and the \
+             weights of the stochastic solver can share what there is",
+            options.trees,
+            Bytes(needed)
+        );
+    }
+    let card = Card { finished, ..card(data, Settings::Forest(options)) };
+    Ok((Model { weights: Weights::Forest(forest), card }, updates))
+}
+
+/// What so many weights of trees take: four bytes each while their nodes learn, and again where prediction needs them, with the places
+/// of both.
+fn forest_bytes(weights: usize) -> u64 {
+    weights as u64 * 12
+}
+
+/// The model of a fit, with the names of its data.
+pub fn into_model(fit: Fit, data: &Dataset, options: Options) -> Model {
+    let card = Card { finished: fit.finished, trace: fit.trace, ..card(data, Settings::Linear(options)) };
+    Model { weights: Weights::Linear(fit.linear), card }
+}
+
+/// The card of a model that is to be trained on this data.
+pub fn card(data: &Dataset, options: Settings) -> Card {
+    Card {
+        options,
+        counts: problem(data).counts(),
+        rows: data.len() as u64,
+        classes: data.classes.clone(),
+        feature_names: data.feature_names.clone(),
+        text: None,
+        temperature: None,
+        finished: true,
+        trace: Vec::new(),
+        held_out: Vec::new(),
+        evaluation: None,
+    }
+}
