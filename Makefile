@@ -19,7 +19,9 @@ export OVE_DATA ?= $(abspath ../shared/data)
 demo:
 	cargo run --release --package ove-cli -- demo
 
-test: lint rust-test valgrind-test python-test package-test page-test
+# What waits for installers and browsers waits side by side.
+test: lint rust-test valgrind-test
+	$(MAKE) --no-print-directory --jobs=3 --output-sync=target python-test package-test page-test
 
 lint:
 	cargo fmt --all --check
