@@ -14,14 +14,20 @@ PYTHON ?= python3
 VENV := .venv
 export OVE_DATA ?= $(abspath ../shared/data)
 
-.PHONY: demo test lint deny rust-test valgrind-test fuzz crash python-test package-test page page-test wheel docs bench bench-quick bench-build bench-newsgroups bench-peers bench-serve clean
+.PHONY: demo test rust installed lint deny rust-test valgrind-test fuzz crash python-test package-test page page-test wheel docs bench bench-quick bench-build bench-newsgroups bench-peers bench-serve clean
 
 demo:
 	cargo run --release --package ove-cli -- demo
 
-# What waits for installers and browsers waits side by side.
-test: lint rust-test valgrind-test
-	$(MAKE) --no-print-directory --jobs=3 --output-sync=target python-test package-test page-test
+# What waits for installers and browsers does so beside the compiler, or side by side.
+test:
+	@$(MAKE) --no-print-directory --jobs=2 rust installed
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target python-test package-test page-test
+
+rust:
+	@$(MAKE) --no-print-directory --jobs=1 lint rust-test valgrind-test
+
+installed: $(VENV)/installed page/node_modules/installed
 
 lint:
 	cargo fmt --all --check
