@@ -110,6 +110,8 @@ bench: bench-memory bench-newsgroups bench-logistic-regression bench-peers
 bench-memory:
 	cargo run --release --package ove --example amazoncat
 	cargo run --release --package ove --example many_classes
+	mkdir -p bench/out
+	-zcat $(OVE_DATA)/yso-titles/train.tsv.gz > bench/out/titles.tsv && cargo run --release --package ove --example reading -- bench/out/titles.tsv
 
 bench-build:
 	cargo build --release --package ove-cli
