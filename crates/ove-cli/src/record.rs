@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::log::Log;
 use crate::watch::Live;
-use crate::{memory, progress};
+use crate::{fit, memory, progress};
 
 /// How often a run is told of.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -118,13 +118,8 @@ impl Recorder {
 
     /// Measures some of these rows along the run of the model that this card is for.
     pub fn hold_out(&mut self, data: &Dataset, card: Card) {
-        let mut sample = Dataset::new(data.features(), data.classes.clone());
-        for n in (0..data.len()).step_by(data.len().div_ceil(HELD_OUT).max(1)) {
-            let row = data.rows().row(n);
-            row.indices.iter().zip(row.values).for_each(|(&feature, &value)| sample.push_entry(feature, value));
-            sample.end_row(&data.labels[n]);
-        }
-        self.rows_held_out = Some(Sample { data: sample, card });
+        let some: Vec<u32> = (0..data.len() as u32).step_by(data.len().div_ceil(HELD_OUT).max(1)).collect();
+        self.rows_held_out = Some(Sample { data: ove::held_out::copy(&fit::problem(data), &some), card });
     }
 
     /// Hears of a linear model.

@@ -156,10 +156,12 @@ fn vocabulary(
 ) -> Result<Option<Text>> {
     let mut vocabulary = Vocabulary::new(options)?;
     let mut pieces = Pieces::open(path, read, bytes)?;
+    if !pieces.holds_texts() {
+        return Ok(None);
+    }
     while let Some(input) = pieces.next_piece()? {
-        match input {
-            Input::Rows(_) => return Ok(None),
-            Input::Texts(texts) => vocabulary.add(&texts.texts(), threads)?,
+        if let Input::Texts(texts) = input {
+            vocabulary.add(&texts.texts(), threads)?;
         }
     }
     vocabulary.finish().map(Some)

@@ -49,6 +49,11 @@ impl Pieces {
         Ok(Pieces { source, options, format, bytes, lines: 0, header: None })
     }
 
+    /// Whether it holds texts, not rows of numbers.
+    pub fn holds_texts(&self) -> bool {
+        self.format.is_text()
+    }
+
     /// The next piece, or none at the end of the file. A piece may have no rows.
     pub fn next_piece(&mut self) -> Result<Option<Input>> {
         if self.format == Format::Xmc && self.header.is_none() {
