@@ -9,6 +9,7 @@ use std::ops::Range;
 use crate::disk::Disk;
 use crate::error::{Error, Result};
 use crate::labels::Labels;
+use crate::machine;
 use crate::read::Skipped;
 
 /// Many rows, borrowed: sparse in compressed sparse row form, or dense.
@@ -192,8 +193,8 @@ impl Dataset {
     pub fn reserve(&mut self, rows: usize, entries: usize) {
         self.offsets.reserve_exact(rows);
         self.labels.reserve(rows);
-        self.indices.reserve_exact(entries);
-        self.values.reserve_exact(entries);
+        machine::reserve(&mut self.indices, entries);
+        machine::reserve(&mut self.values, entries);
     }
 
     /// Adds an entry to the row that is being built. Features come in rising order.

@@ -11,12 +11,19 @@ use std::path::Path;
 
 use memmap2::Mmap;
 
-/// `count` default values in one block, which has asked for huge pages before it was first touched.
+/// `count` default values in one block of huge pages.
 pub fn zeroed<T: Copy + Default>(count: usize) -> Vec<T> {
-    let mut table: Vec<T> = Vec::with_capacity(count);
-    advise(table.spare_capacity_mut());
+    let mut table = Vec::new();
+    reserve(&mut table, count);
     table.resize(count, T::default());
     table
+}
+
+/// Makes room for `count` more values, asking for huge pages before it is first touched. What is more than memory has is not reserved.
+pub fn reserve<T>(values: &mut Vec<T>, count: usize) {
+    if values.try_reserve_exact(count).is_ok() {
+        advise(values.spare_capacity_mut());
+    }
 }
 
 /// Asks for huge pages; where there are none, nothing changes.

@@ -9,6 +9,8 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 
+use rayon::prelude::*;
+
 use crate::data::Dataset;
 
 /// Class names, numbered as they appear.
@@ -41,7 +43,7 @@ impl Names {
         if names.iter().all(|(name, _)| value(name).is_some()) {
             names.sort_by(|(a, _), (b, _)| by_value(a, b));
         } else {
-            names.sort();
+            names.par_sort_unstable();
         }
         let mut new = vec![0; names.len()];
         for ((_, old), number) in names.iter().zip(0..) {

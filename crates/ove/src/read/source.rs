@@ -16,6 +16,7 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::wrong_file;
 use crate::error::{Error, Result};
+use crate::machine;
 
 /// How much of the content `head` shows.
 pub(super) const HEAD: usize = 4096;
@@ -34,6 +35,8 @@ pub(super) struct Source {
     input: BufReader<Peeked<Box<dyn Read>>>,
     gzip: bool,
     stdin: bool,
+    /// How long the file is, if it is one; what is compressed in it may be longer.
+    length: usize,
     /// How many lines of a whole stand before this part of it.
     lines_before: usize,
 }
@@ -43,12 +46,12 @@ impl Source {
     pub fn open(path: &Path) -> Result<Source> {
         let stdin = path == Path::new("-");
         let path = if stdin { Path::new("<stdin>") } else { path };
-        let raw: Box<dyn Read> = if stdin {
-            Box::new(io::stdin().lock())
-        } else {
-            Box::new(File::open(path).map_err(|e| Error::file(path, e))?)
-        };
-        Source::new(path, raw, stdin)
+        if stdin {
+            return Source::new(path, Box::new(io::stdin().lock()), stdin);
+        }
+        let file = File::open(path).map_err(|e| Error::file(path, e))?;
+        let length = file.metadata().map_or(0, |facts| facts.len()) as usize;
+        Ok(Source { length, ..Source::new(path, Box::new(file), stdin)? })
     }
 
     /// What stands in memory, under a name. It has no files beside it, as standard input.
@@ -72,6 +75,7 @@ impl Source {
             input: BufReader::with_capacity(BUFFER, content),
             gzip,
             stdin,
+            length: 0,
             lines_before: 0,
         })
     }
@@ -99,6 +103,16 @@ impl Source {
     /// The content, not yet taken.
     pub fn input(&mut self) -> &mut (impl io::BufRead + use<>) {
         &mut self.input
+    }
+
+    /// All of the content.
+    pub fn read_all(&mut self) -> Result<Vec<u8>> {
+        let mut content = Vec::new();
+        machine::reserve(&mut content, self.length);
+        match self.input.read_to_end(&mut content) {
+            Ok(_) => Ok(content),
+            Err(error) => Err(self.failure(error)),
+        }
     }
 
     /// The error for a read that failed.

@@ -5,11 +5,11 @@
 //! means, the file of its format says. Of a compressed file, unpacking takes longer than all the rest.
 
 use std::collections::HashMap;
-use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 use std::string::FromUtf8Error;
 
+use memchr::{memchr, memchr_iter};
 use rayon::prelude::*;
 
 use super::classes::Names;
@@ -86,8 +86,7 @@ impl Texts {
 pub(super) type ReadLine = for<'a> fn(&Line<'a>, &mut Piece<'a>) -> Result<()>;
 
 pub(super) fn read(mut source: Source, options: &ReadOptions, line: ReadLine) -> Result<Texts> {
-    let mut content = Vec::new();
-    source.input().read_to_end(&mut content).map_err(|e| source.failure(e))?;
+    let content = source.read_all()?;
     let mut skipped = Skipped::default();
     let content = match String::from_utf8(content) {
         Ok(content) => content,
@@ -141,9 +140,18 @@ struct Lines<'a> {
     number: usize,
 }
 
-impl Lines<'_> {
+impl<'a> Lines<'a> {
+    fn each(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let mut rest = self.text;
+        std::iter::from_fn(move || {
+            let (line, others) = rest.split_at(memchr(b'\n', rest.as_bytes()).map_or(rest.len(), |at| at + 1));
+            rest = others;
+            (!line.is_empty()).then_some(line)
+        })
+    }
+
     fn count(&self) -> usize {
-        self.text.bytes().filter(|&byte| byte == b'\n').count()
+        memchr_iter(b'\n', self.text.as_bytes()).count()
     }
 }
 
@@ -196,7 +204,7 @@ impl<'a> Piece<'a> {
             start: lines.start,
             skipped: Skipped::default(),
         };
-        for (text, number) in lines.text.split_inclusive('\n').zip(lines.number + 1..) {
+        for (text, number) in lines.each().zip(lines.number + 1..) {
             let (first, end) = (number == 1, piece.start + text.len());
             let text = strip(text, first);
             piece.start += if first { skipped_bytes(lines.text.as_bytes(), 0) } else { 0 };

@@ -11,6 +11,8 @@
 
 use std::ops::Range;
 
+use memchr::memchr;
+
 use super::lines::Line;
 use super::number;
 use super::texts::Piece;
@@ -61,11 +63,12 @@ fn finish<'a>(
 }
 
 fn columns(line: &str) -> impl Iterator<Item = Column<'_>> {
-    let mut start = 0;
-    line.split('\t').map(move |column| {
-        let at = start;
-        start += column.len() + 1;
-        (at, column)
+    let mut next = Some(0);
+    std::iter::from_fn(move || {
+        let at = next?;
+        let tab = memchr(b'\t', &line.as_bytes()[at..]).map(|length| at + length);
+        next = tab.map(|tab| tab + 1);
+        Some((at, &line[at..tab.unwrap_or(line.len())]))
     })
 }
 

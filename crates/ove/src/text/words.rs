@@ -10,9 +10,9 @@
 
 use std::ops::Range;
 
-/// Whether an ASCII character belongs to words.
-const IN_WORD: [bool; 128] = {
-    let mut table = [false; 128];
+/// Whether a byte is an ASCII character that belongs to words.
+const IN_WORD: [bool; 256] = {
+    let mut table = [false; 256];
     let mut byte = 0;
     while byte < 128 {
         table[byte] = (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'_';
@@ -21,24 +21,48 @@ const IN_WORD: [bool; 128] = {
     table
 };
 
-/// Puts `text` in lower case into `lower`. Runs of ASCII, most of most texts, go at once.
+/// Puts `text` in lower case into `lower`. All up to a letter beyond ASCII that is not in lower case goes at once.
 pub(super) fn lower_into(text: &str, lower: &mut String) {
     lower.clear();
-    if text.contains('Σ') {
-        // The one letter whose lower case depends on its neighbours.
-        lower.push_str(&text.to_lowercase());
-        return;
-    }
     let mut rest = text;
-    while !rest.is_empty() {
-        let (ascii, others) = rest.split_at(rest.bytes().position(|byte| !byte.is_ascii()).unwrap_or(rest.len()));
-        let start = lower.len();
-        lower.push_str(ascii);
-        lower[start..].make_ascii_lowercase();
-        let mut characters = others.chars();
-        lower.extend(characters.next().into_iter().flat_map(char::to_lowercase));
-        rest = characters.as_str();
+    while let Some((at, letter)) = next_upper(rest) {
+        if letter == 'Σ' {
+            // The one letter whose lower case depends on its neighbours.
+            *lower = text.to_lowercase();
+            return;
+        }
+        lower.push_str(&rest[..at]);
+        lower.extend(letter.to_lowercase());
+        rest = &rest[at + letter.len_utf8()..];
     }
+    lower.push_str(rest);
+    lower.make_ascii_lowercase();
+}
+
+/// The first letter beyond ASCII that is not its own lower case, and where it stands.
+fn next_upper(text: &str) -> Option<(usize, char)> {
+    let mut at = 0;
+    loop {
+        at += ascii_prefix(&text.as_bytes()[at..])?;
+        let letter = text[at..].chars().next()?;
+        if !is_lower(letter) {
+            return Some((at, letter));
+        }
+        at += letter.len_utf8();
+    }
+}
+
+/// How many bytes of ASCII stand before the first byte of another character, if there is one.
+fn ascii_prefix(bytes: &[u8]) -> Option<usize> {
+    let (eights, _) = bytes.as_chunks::<8>();
+    let ascii = eights.iter().take_while(|eight| u64::from_le_bytes(**eight) & 0x8080_8080_8080_8080 == 0).count() * 8;
+    bytes[ascii..].iter().position(|byte| !byte.is_ascii()).map(|more| ascii + more)
+}
+
+/// Whether a character is its own lower case. The letters of Western Europe need no look into Unicode's tables.
+#[inline]
+fn is_lower(c: char) -> bool {
+    matches!(c, 'ß'..='ÿ') || c.to_lowercase().eq([c])
 }
 
 /// Calls `each` for every word of a text in lower case, with the place where it stands.
@@ -59,23 +83,25 @@ pub(super) fn each_word(lower: &str, mut each: impl FnMut(Range<usize>)) {
 #[inline]
 fn word_end(lower: &str, at: usize) -> (usize, usize) {
     let bytes = lower.as_bytes();
-    let (mut end, mut characters) = (at, 0);
-    while let Some(&byte) = bytes.get(end) {
-        let width = if byte < 128 {
-            if !IN_WORD[byte as usize] {
-                break;
+    let (mut end, mut more) = (at, 0);
+    loop {
+        while bytes.get(end).is_some_and(|&byte| IN_WORD[byte as usize]) {
+            end += 1;
+        }
+        match lower.get(end..).and_then(|rest| rest.chars().next()).filter(|&c| in_word(c)) {
+            Some(c) => {
+                end += c.len_utf8();
+                more += c.len_utf8() - 1;
             }
-            1
-        } else {
-            match lower[end..].chars().next().filter(|&c| c.is_alphanumeric() || is_mark(c)) {
-                Some(c) => c.len_utf8(),
-                None => break,
-            }
-        };
-        end += width;
-        characters += 1;
+            None => return (end, end - at - more),
+        }
     }
-    (end, characters)
+}
+
+/// Whether a character beyond ASCII belongs to words.
+#[inline]
+fn in_word(c: char) -> bool {
+    !c.is_ascii() && (matches!(c, 'ß'..='ö') || c.is_alphanumeric() || is_mark(c))
 }
 
 fn width(text: &str, at: usize) -> usize {
