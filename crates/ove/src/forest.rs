@@ -177,7 +177,7 @@ impl Forest {
     pub fn uncalibrated(&self, row: Row<'_>, prediction: Prediction, scratch: &mut Scratch) -> f64 {
         match self.calibration.vote_power {
             Some(power) => prediction.probability.powf(1.0 / f64::from(power)),
-            None => self.log_probability_at(1.0, row, prediction.class, scratch).exp(),
+            None => self.ways(row, prediction.class, scratch).log_probability(1.0).exp(),
         }
     }
 
@@ -215,18 +215,18 @@ impl Forest {
 
     /// log p(class | x) of the row that [`begin`](Forest::begin) saw, exact for any class: as if it had one class.
     pub fn log_probability(&self, row: Row<'_>, class: u32, scratch: &mut Scratch) -> f64 {
-        self.log_probability_at(self.calibration.temperature, row, class, scratch)
+        self.ways(row, class, scratch).log_probability(self.calibration.temperature)
     }
 
-    /// The same under another temperature.
-    pub(crate) fn log_probability_at(&self, tau: f32, row: Row<'_>, class: u32, scratch: &mut Scratch) -> f64 {
-        let mut sum = 0.0;
-        for (tree, root) in self.trees.iter().zip(&scratch.roots) {
+    /// The ways to a class of the row that [`begin`](Forest::begin) saw.
+    pub(crate) fn ways(&self, row: Row<'_>, class: u32, scratch: &Scratch) -> Ways {
+        let of_tree = |(tree, root): (&Tree, &Vec<f32>)| {
             let (leaf, child) = tree.place(class);
-            tree.leaves.energies(&[leaf as u16], row, &mut scratch.leaf);
-            sum += (log_share(tau, root, leaf) + log_share(tau, &scratch.leaf, child)).exp();
-        }
-        (sum / self.trees.len() as f64).max(f64::MIN_POSITIVE).ln()
+            let mut classes = Vec::new();
+            tree.leaves.energies(&[leaf as u16], row, &mut classes);
+            [(root.clone(), leaf), (classes, child)]
+        };
+        Ways(self.trees.iter().zip(&scratch.roots).map(of_tree).collect())
     }
 
     /// How much a feature speaks for a class, as a mean over trees of its weights on the way to the class.
@@ -248,6 +248,19 @@ impl Forest {
         }
         let trees = self.trees.len() as f32;
         (0..).zip(sums).filter(|&(_, sum)| sum != 0.0).map(|(feature, sum)| (feature, sum / trees)).collect()
+    }
+}
+
+/// The nodes on the way to a class in each tree: −E of their children, and which of them leads there.
+pub(crate) struct Ways(Vec<[(Vec<f32>, usize); 2]>);
+
+impl Ways {
+    /// log p(class | x) under a temperature.
+    pub(crate) fn log_probability(&self, tau: f32) -> f64 {
+        let of_tree = |nodes: &[(Vec<f32>, usize); 2]| {
+            nodes.iter().map(|(energies, child)| log_share(tau, energies, *child)).sum::<f64>().exp()
+        };
+        (self.0.iter().map(of_tree).sum::<f64>() / self.0.len() as f64).max(f64::MIN_POSITIVE).ln()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::forest::{Calibration, Forest, Scratch};
+use crate::forest::{Calibration, Forest, Scratch, Ways};
 use crate::linear::Prediction;
 use crate::solve::Problem;
 
@@ -28,7 +28,8 @@ pub(super) fn fit(forest: &Forest, problem: &Problem<'_>, rows: &[u32]) -> Calib
     if rows.len() < ENOUGH {
         return Calibration { vote_power: several.then_some(USUAL_POWER), ..USUAL };
     }
-    let temperature = smallest(|tau| nlpd(forest, problem, rows, tau));
+    let ways = ways(forest, problem, rows);
+    let temperature = smallest(|tau| nlpd(&ways, tau));
     let vote_power = several.then(|| {
         let votes = votes(forest, problem, rows);
         smallest(|power| surprise(&votes, power))
@@ -36,15 +37,20 @@ pub(super) fn fit(forest: &Forest, problem: &Problem<'_>, rows: &[u32]) -> Calib
     Calibration { temperature, vote_power }
 }
 
-/// −Σ log p(label).
-fn nlpd(forest: &Forest, problem: &Problem<'_>, rows: &[u32], temperature: f32) -> f64 {
+/// The ways to the labels of these rows, which every temperature weighs anew.
+fn ways(forest: &Forest, problem: &Problem<'_>, rows: &[u32]) -> Vec<Ways> {
     let of_row = |scratch: &mut Scratch, &n: &u32| {
         let (row, labels) = (problem.rows.row(n as usize), &problem.labels[n as usize]);
         forest.begin(row, scratch);
-        -labels.iter().map(|&label| forest.log_probability_at(temperature, row, label, scratch)).sum::<f64>()
+        labels.iter().map(|&label| forest.ways(row, label, scratch)).collect::<Vec<_>>()
     };
+    rows.par_iter().map_init(Scratch::default, of_row).collect::<Vec<_>>().into_iter().flatten().collect()
+}
+
+/// −Σ log p(label).
+fn nlpd(ways: &[Ways], temperature: f32) -> f64 {
     // Collected first: the order of the sum does not depend on threads.
-    rows.par_iter().map_init(Scratch::default, of_row).collect::<Vec<_>>().iter().sum()
+    -ways.par_iter().map(|ways| ways.log_probability(temperature)).collect::<Vec<_>>().iter().sum::<f64>()
 }
 
 /// The votes for the best classes of these rows, and whether they are labels.

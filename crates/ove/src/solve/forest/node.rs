@@ -14,6 +14,7 @@ use std::ops::{ControlFlow, Range};
 
 use crate::data::Rows;
 use crate::forest::{BIAS, Entry};
+use crate::machine::{prefetch, zeroed};
 use crate::math::vectorised;
 use crate::options::ForestOptions;
 use crate::random::Stream;
@@ -29,6 +30,13 @@ const SMALLEST_SCALE: f32 = 1e-6;
 
 /// Weights smaller than this are not kept; twice as many for half of it change precision by less than .001.
 const NEGLIGIBLE: f32 = 0.05;
+
+/// Numbers that the processor takes at a time, and that lie in one line of its cache.
+const LANES: usize = 8;
+const LINE: usize = 16;
+
+/// Weights that stay in the second-level cache (1 MB).
+const IN_CACHE: usize = 1 << 18;
 
 /// The rows that a node sees, each with the children it belongs to.
 pub(super) struct Examples {
@@ -84,7 +92,7 @@ impl Job<'_> {
         report: &mut dyn FnMut(usize) -> ControlFlow<()>,
     ) -> Weights {
         let (features, indices, ends) = self.localise(local);
-        let width = self.children.len().next_multiple_of(8);
+        let width = self.children.len().next_multiple_of(LANES);
         let mut block = Block::new(width, features.len());
         let mut order: Vec<u32> = (0..self.examples.len() as u32).collect();
         let total = (order.len() * self.epochs) as f32;
@@ -93,11 +101,14 @@ impl Job<'_> {
         'epochs: for _ in 0..self.epochs {
             random.shuffle(&mut order);
             for chunk in order.chunks(ROWS_A_REPORT) {
-                for &n in chunk {
+                for (&n, next) in chunk.iter().zip(chunk[1..].iter().map(Some).chain([None])) {
                     let n = n as usize;
+                    if let Some(&next) = next {
+                        block.expect(&indices[range(&ends, next as usize)]);
+                    }
                     let rate = self.options.learning_rate as f32 * (1.0 - passed as f32 / total).max(LAST_RATE);
                     passed += 1;
-                    let indices = &indices[if n == 0 { 0 } else { ends[n - 1] }..ends[n]];
+                    let indices = &indices[range(&ends, n)];
                     let values = self.rows.row(self.examples.rows[n] as usize).values;
                     self.step(&mut block, n, indices, values, rate);
                     block.shrink(1.0 - rate * shrink);
@@ -147,7 +158,7 @@ impl Job<'_> {
         for &(child, way) in &block.own {
             block.scores[child] = way;
         }
-        climb(&mut block.weights, indices, values, rate / block.scale, &block.scores);
+        block.climb(indices, values, rate / block.scale);
     }
 
     fn keep(&self, features: &[u32], block: &Block) -> Weights {
@@ -174,6 +185,11 @@ pub(super) struct Weights {
     pub entries: Vec<Entry>,
 }
 
+/// Where the features of example `n` stand among those of all.
+fn range(ends: &[usize], n: usize) -> Range<usize> {
+    if n == 0 { 0..ends[0] } else { ends[n - 1]..ends[n] }
+}
+
 /// The weights of a block of children, feature-major, each to be multiplied by `scale`.
 struct Block {
     width: usize,
@@ -182,11 +198,36 @@ struct Block {
     scores: Vec<f32>,
     /// The children of the row at hand, with the ways that they go.
     own: Vec<(usize, f32)>,
+    /// The vectors of children of which at least one moves.
+    moving: Vec<usize>,
 }
 
 impl Block {
     fn new(width: usize, features: usize) -> Self {
-        Block { width, weights: vec![0.0; features * width], scale: 1.0, scores: vec![0.0; width], own: Vec::new() }
+        let (weights, scores) = (zeroed(features * width), vec![0.0; width]);
+        Block { width, weights, scale: 1.0, scores, own: Vec::new(), moving: Vec::new() }
+    }
+
+    /// Asks for the weights of the next row, if they do not stay in the cache anyway.
+    fn expect(&self, indices: &[u32]) {
+        if self.weights.len() > IN_CACHE {
+            for &feature in indices {
+                let start = feature as usize * self.width;
+                self.weights[start..start + self.width].iter().step_by(LINE).for_each(prefetch);
+            }
+        }
+    }
+
+    /// Moves the children on their ways, which stand in the place of their scores. Most children of most rows do not move.
+    fn climb(&mut self, indices: &[u32], values: &[f32], rate: f32) {
+        self.moving.clear();
+        let vectors = self.scores.as_chunks::<LANES>().0;
+        self.moving.extend((0..vectors.len()).filter(|&at| vectors[at].iter().any(|&way| way != 0.0)));
+        if self.moving.len() * 4 > vectors.len() * 3 {
+            climb(&mut self.weights, indices, values, rate, &self.scores);
+        } else {
+            climb_some(&mut self.weights, indices, values, rate, &self.scores, &self.moving);
+        }
     }
 
     fn shrink(&mut self, factor: f32) {
@@ -201,15 +242,44 @@ impl Block {
 vectorised! {
     /// f_c(x) of all children.
     fn scores(weights: &[f32], indices: &[u32], values: &[f32], scale: f32, scores: &mut [f32]) {
-        scores.fill(BIAS);
-        for (&feature, &value) in indices.iter().zip(values) {
-            let start = feature as usize * scores.len();
-            let (weights, value) = (&weights[start..start + scores.len()], value * scale);
-            for (score, weight) in scores.iter_mut().zip(weights) {
-                *score += value * weight;
-            }
+        let width = scores.len();
+        let (wide, narrow) = scores.as_chunks_mut::<{ 8 * LANES }>();
+        let mut first = 0;
+        for scores in wide {
+            sums(&weights[first..], width, indices, values, scale, scores);
+            first += scores.len();
+        }
+        let (wide, narrow) = narrow.as_chunks_mut::<{ 4 * LANES }>();
+        for scores in wide {
+            sums(&weights[first..], width, indices, values, scale, scores);
+            first += scores.len();
+        }
+        for scores in narrow.as_chunks_mut::<LANES>().0 {
+            sums(&weights[first..], width, indices, values, scale, scores);
+            first += scores.len();
         }
     }
+}
+
+/// f_c(x) of so many children that their sums stay in registers.
+#[inline(always)]
+fn sums<const N: usize>(
+    weights: &[f32],
+    width: usize,
+    indices: &[u32],
+    values: &[f32],
+    scale: f32,
+    scores: &mut [f32; N],
+) {
+    let mut sums = [BIAS; N];
+    for (&feature, &value) in indices.iter().zip(values) {
+        let (weights, _) = weights[feature as usize * width..].as_chunks::<N>();
+        let (weights, value) = (&weights[0], value * scale);
+        for (sum, weight) in sums.iter_mut().zip(weights) {
+            *sum += value * weight;
+        }
+    }
+    *scores = sums;
 }
 
 vectorised! {
@@ -229,6 +299,30 @@ vectorised! {
             let step = value * rate;
             for (weight, way) in weights[start..start + ways.len()].iter_mut().zip(ways) {
                 *weight += step * way;
+            }
+        }
+    }
+}
+
+vectorised! {
+    /// The same where only some vectors of children move.
+    fn climb_some(
+        weights: &mut [f32],
+        indices: &[u32],
+        values: &[f32],
+        rate: f32,
+        ways: &[f32],
+        moving: &[usize],
+    ) {
+        let (ways, _) = ways.as_chunks::<LANES>();
+        let (weights, _) = weights.as_chunks_mut::<LANES>();
+        for (&feature, &value) in indices.iter().zip(values) {
+            let step = value * rate;
+            let weights = &mut weights[feature as usize * ways.len()..][..ways.len()];
+            for &vector in moving {
+                for (weight, way) in weights[vector].iter_mut().zip(&ways[vector]) {
+                    *weight += step * way;
+                }
             }
         }
     }
