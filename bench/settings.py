@@ -41,6 +41,9 @@ NO_LABELS = "a fit a label: one-vs-rest over thousands of labels, each with its 
 
 SETTINGS = [
     Setting("ove", "default", [], probabilities=True),
+    # The curve of quality against time: a third and three times of the default's trees.
+    Setting("ove", "1 tree", ["--trees", "1"], probabilities=True),
+    Setting("ove", "9 trees", ["--trees", "9"], probabilities=True),
     # omikuji. Collapsing every 5 layers: .153 and .835, between the two.
     Setting("omikuji", "3 trees (default)"),  # titles .140, eurlex .832
     Setting("omikuji", "1 tree", {"n_trees": 1}),

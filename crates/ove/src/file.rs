@@ -127,7 +127,7 @@ impl Source {
         let start = bytes.as_ptr() as usize - self.file.as_ptr() as usize;
         match self.mapped {
             true => Numbers::mapped(&self.file, start..start + bytes.len()),
-            false => bytemuck::pod_collect_to_vec::<u8, T>(bytes).into(),
+            false => Numbers::copied(bytes),
         }
     }
 }

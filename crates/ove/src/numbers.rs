@@ -29,8 +29,17 @@ impl<T: Pod> Numbers<T> {
     pub(crate) fn mapped(file: &Arc<Mmap>, bytes: Range<usize>) -> Self {
         match bytemuck::try_cast_slice::<u8, T>(&file[bytes.clone()]) {
             Ok(_) => Numbers(Place::Mapped(file.clone(), bytes, PhantomData)),
-            Err(_) => bytemuck::pod_collect_to_vec(&file[bytes]).into(),
+            Err(_) => Numbers::copied(&file[bytes]),
         }
+    }
+
+    /// A copy of bytes, in 2 MB pages: with small ones, most weights that a prediction gathers would cost a walk through page tables too.
+    pub(crate) fn copied(bytes: &[u8]) -> Self {
+        let mut numbers = Vec::new();
+        machine::reserve(&mut numbers, bytes.len() / size_of::<T>());
+        numbers.resize(bytes.len() / size_of::<T>(), T::zeroed());
+        bytemuck::cast_slice_mut(&mut numbers).copy_from_slice(bytes);
+        numbers.into()
     }
 
     /// A whole file of numbers.

@@ -191,9 +191,11 @@ impl Default for ForestOptions {
 }
 
 impl ForestOptions {
-    /// How often each of so many rows is visited: eight times up to 50,000, three times from 130,000 on.
+    /// How often each of so many rows is visited: eight times up to 37,500, three times from 100,000 on. On the development set of
+    /// EURLEX57K (45,000 rows to train on) six are as good as eight: P@1/3/5 .920/.828/.694 and .920/.828/.695, by the first label nlpd
+    /// 1.641 and 1.642.
     pub fn epochs_for(&self, rows: usize) -> usize {
-        self.epochs.unwrap_or((400_000 / rows.max(1)).clamp(3, 8))
+        self.epochs.unwrap_or((300_000 / rows.max(1)).clamp(3, 8))
     }
 
     /// Whether every setting lies in its range.

@@ -116,7 +116,8 @@ impl<'a> View<'a> {
     /// Adds the weights of these cells, and leaves no cell.
     fn add(&self, found: &mut Vec<Found>, scores: &mut [f32]) {
         for cell in &*found {
-            self.entries_of(cell.cell).first().into_iter().for_each(prefetch);
+            let entries = self.entries_of(cell.cell);
+            [entries.first(), entries.last()].into_iter().flatten().for_each(prefetch);
         }
         for Found { cell, first, value } in found.drain(..) {
             let scores = &mut scores[first..];

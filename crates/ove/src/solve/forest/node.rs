@@ -35,8 +35,8 @@ const NEGLIGIBLE: f32 = 0.05;
 const LANES: usize = 8;
 const LINE: usize = 16;
 
-/// Weights that stay in the second-level cache (1 MB).
-const IN_CACHE: usize = 1 << 18;
+/// Weights that stay in the second-level cache (512 kB).
+const IN_CACHE: usize = 1 << 17;
 
 /// The rows that a node sees, each with the children it belongs to.
 pub(super) struct Examples {
@@ -240,46 +240,49 @@ impl Block {
 }
 
 vectorised! {
-    /// f_c(x) of all children.
+    /// f_c(x) of all children: as many at a time as registers hold the sums of, then the rest.
     fn scores(weights: &[f32], indices: &[u32], values: &[f32], scale: f32, scores: &mut [f32]) {
-        let width = scores.len();
-        let (wide, narrow) = scores.as_chunks_mut::<{ 8 * LANES }>();
-        let mut first = 0;
-        for scores in wide {
-            sums(&weights[first..], width, indices, values, scale, scores);
-            first += scores.len();
-        }
-        let (wide, narrow) = narrow.as_chunks_mut::<{ 4 * LANES }>();
-        for scores in wide {
-            sums(&weights[first..], width, indices, values, scale, scores);
-            first += scores.len();
-        }
-        for scores in narrow.as_chunks_mut::<LANES>().0 {
-            sums(&weights[first..], width, indices, values, scale, scores);
-            first += scores.len();
-        }
+        let product = Product { weights, width: scores.len(), indices, values, scale };
+        let rest = product.fill::<{ 8 * LANES }>(scores);
+        let rest = product.fill::<{ 4 * LANES }>(rest);
+        product.fill::<LANES>(rest);
     }
 }
 
-/// f_c(x) of so many children that their sums stay in registers.
-#[inline(always)]
-fn sums<const N: usize>(
-    weights: &[f32],
+/// A row times the weights of the children of a block.
+struct Product<'a> {
+    weights: &'a [f32],
     width: usize,
-    indices: &[u32],
-    values: &[f32],
+    indices: &'a [u32],
+    values: &'a [f32],
     scale: f32,
-    scores: &mut [f32; N],
-) {
-    let mut sums = [BIAS; N];
-    for (&feature, &value) in indices.iter().zip(values) {
-        let (weights, _) = weights[feature as usize * width..].as_chunks::<N>();
-        let (weights, value) = (&weights[0], value * scale);
-        for (sum, weight) in sums.iter_mut().zip(weights) {
-            *sum += value * weight;
+}
+
+impl Product<'_> {
+    /// The last scores of all, `N` at a time; gives back those that are left.
+    #[inline(always)]
+    fn fill<'s, const N: usize>(&self, scores: &'s mut [f32]) -> &'s mut [f32] {
+        let first = self.width - scores.len();
+        let (whole, rest) = scores.as_chunks_mut::<N>();
+        for (scores, at) in whole.iter_mut().zip(0..) {
+            *scores = self.sums(first + at * N);
         }
+        rest
     }
-    *scores = sums;
+
+    /// f_c(x) of `N` children.
+    #[inline(always)]
+    fn sums<const N: usize>(&self, first: usize) -> [f32; N] {
+        let mut sums = [BIAS; N];
+        for (&feature, &value) in self.indices.iter().zip(self.values) {
+            let start = feature as usize * self.width + first;
+            let value = value * self.scale;
+            for (sum, weight) in sums.iter_mut().zip(&self.weights[start..start + N]) {
+                *sum += value * weight;
+            }
+        }
+        sums
+    }
 }
 
 vectorised! {
