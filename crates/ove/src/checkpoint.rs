@@ -30,7 +30,6 @@
 //! # Ok::<(), ove::Error>(())
 //! ```
 
-mod digest;
 mod identity;
 mod state;
 

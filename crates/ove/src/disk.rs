@@ -10,6 +10,7 @@
 
 use std::ops::Range;
 
+use crate::digest::Digest;
 use crate::numbers::Numbers;
 use crate::random::Stream;
 
@@ -51,9 +52,49 @@ impl Disk {
         (0..chunks).map(|i| rows * i / chunks..rows * (i + 1) / chunks).collect()
     }
 
+    /// The sum over the bytes of all features, if those of each row rise and there are so many.
+    pub(crate) fn check_features(&self, features: usize) -> Result<u64, String> {
+        let mut digest = Digest::default();
+        for chunk in self.chunks() {
+            let entries = self.entries(&chunk);
+            digest.update(bytemuck::cast_slice(&self.indices[entries.clone()]));
+            for n in chunk {
+                let row = &self.indices[self.entries(&(n..n + 1))];
+                if !row.is_sorted_by(|a, b| a < b) {
+                    return Err(format!("row {n} has features that do not rise"));
+                }
+                if let Some(last) = row.last().filter(|&&last| last as usize >= features) {
+                    return Err(format!("row {n} has feature {last}, but there are {features}"));
+                }
+            }
+            self.indices.forget(entries);
+        }
+        Ok(digest.finish())
+    }
+
+    /// The sum over the bytes of all values, if each is finite.
+    pub(crate) fn check_values(&self) -> Result<u64, String> {
+        let mut digest = Digest::default();
+        for chunk in self.chunks() {
+            let entries = self.entries(&chunk);
+            let values = &self.values[entries.clone()];
+            digest.update(bytemuck::cast_slice(values));
+            if let Some(value) = values.iter().find(|value| !value.is_finite()) {
+                return Err(format!("the value {value}, but values are finite"));
+            }
+            self.values.forget(entries);
+        }
+        Ok(digest.finish())
+    }
+
+    /// Where the entries of some rows are.
+    fn entries(&self, rows: &Range<usize>) -> Range<usize> {
+        self.offsets[rows.start]..self.offsets[rows.end]
+    }
+
     /// Gives the memory of some rows back to the system; if they are needed again, they are read again.
     pub(crate) fn forget(&self, rows: Range<usize>) {
-        let entries = self.offsets[rows.start]..self.offsets[rows.end];
+        let entries = self.entries(&rows);
         self.indices.forget(entries.clone());
         self.values.forget(entries);
     }

@@ -63,6 +63,14 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// The cache of a data file cannot be used.
+    #[error("{}: not a usable cache: {reason}; remove its folder to have it made again", path.display())]
+    Cache {
+        /// Which of its files.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Training went astray: numbers that are not finite, or a bound far below that of a model that knows nothing.
     #[error("{}", diverged(*epoch, *learning_rate))]
     Diverged {

@@ -329,7 +329,20 @@ fn floats<'a>(tensor: &TensorView<'a>) -> std::result::Result<&'a [u8], String> 
 fn parse_text(options: TextOptions, file: &SafeTensors, features: usize) -> std::result::Result<Text, String> {
     let terms = levels::bytes(file, "terms", Dtype::U8)?;
     let idf = bytemuck::pod_collect_to_vec::<u8, f32>(floats(&file.tensor("idf").map_err(|e| e.to_string())?)?);
+    text_of(options, terms, idf, features)
+}
+
+/// What turns texts into rows of so many features, from the parts that a file keeps: a term a line, and the weight of each.
+pub(crate) fn text_of(
+    options: TextOptions,
+    terms: &[u8],
+    idf: Vec<f32>,
+    features: usize,
+) -> std::result::Result<Text, String> {
     let lines = std::str::from_utf8(terms).map_err(|e| format!("terms: {e}"))?;
+    if !lines.is_empty() && !lines.ends_with('\n') {
+        return Err("terms that are cut short".into());
+    }
     if let Some(weight) = idf.iter().find(|weight| !weight.is_finite()) {
         return Err(format!("the weight {weight} of a term, but weights are finite"));
     }

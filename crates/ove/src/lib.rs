@@ -30,6 +30,7 @@ pub mod budget;
 pub mod cache;
 pub mod checkpoint;
 pub mod data;
+pub mod digest;
 pub mod disk;
 pub mod error;
 pub mod estimate;

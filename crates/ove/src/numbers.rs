@@ -42,11 +42,10 @@ impl<T: Pod> Numbers<T> {
         numbers.into()
     }
 
-    /// A whole file of numbers.
-    pub(crate) fn file(path: &Path) -> Result<Self> {
+    /// A whole file of numbers, mapped; none if a number at its end is cut short.
+    pub(crate) fn file(path: &Path) -> Result<Option<Self>> {
         let file = Arc::new(machine::map(path).map_err(|e| Error::file(path, e))?);
-        let bytes = file.len() / size_of::<T>() * size_of::<T>();
-        Ok(Numbers::mapped(&file, 0..bytes))
+        Ok(file.len().is_multiple_of(size_of::<T>()).then(|| Numbers::mapped(&file, 0..file.len())))
     }
 
     /// Gives the memory of some of them back to the system, which reads them again if they are needed; those in memory of their own stay.

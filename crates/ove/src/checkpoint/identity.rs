@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::digest::Digest;
 use crate::data::Rows;
+use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::labels::Labels;
 use crate::solve::{Begin, Problem};

@@ -15,8 +15,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::digest::Digest;
 use super::identity::Identity;
+use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::file::{unwritten, write_beside};
 

@@ -6,8 +6,10 @@
 use std::io::{BufRead, Read};
 use std::path::Path;
 
+use super::lines::Lines;
 use super::source::Source;
-use super::{Format, Input, ReadOptions, detect, no_rows, read_format, wrong_file, wrong_place};
+use super::xmc::{self, Header};
+use super::{Format, Input, ReadOptions, detect, no_rows, read_format, wrong_place};
 use crate::error::{Error, Result};
 
 /// The file as far as it is read.
@@ -19,15 +21,10 @@ pub struct Pieces {
     bytes: usize,
     /// Lines that were read.
     lines: usize,
-    header: Option<Header>,
-}
-
-/// What the first line of an XMC file promises.
-struct Header {
-    rows: u64,
-    features: String,
-    labels: String,
-    read: u64,
+    /// Rows that were read.
+    rows: usize,
+    /// The first line of an XMC file, and how many rows of its promise were given out.
+    header: Option<(Header, u64)>,
 }
 
 impl Pieces {
@@ -46,7 +43,7 @@ impl Pieces {
             });
         }
         let options = ReadOptions { format: Some(format), ..*options };
-        Ok(Pieces { source, options, format, bytes, lines: 0, header: None })
+        Ok(Pieces { source, options, format, bytes, lines: 0, rows: 0, header: None })
     }
 
     /// Whether it holds texts, not rows of numbers.
@@ -69,41 +66,41 @@ impl Pieces {
         }
         let lines = content.iter().filter(|&&byte| byte == b'\n').count() + usize::from(!content.ends_with(b"\n"));
         let mut before = self.lines;
-        if let Some(header) = &mut self.header {
-            let rows = (header.rows - header.read).min(lines as u64);
-            header.read += rows;
+        if let Some((header, given)) = &mut self.header {
+            let rows = (header.rows - *given).min(lines as u64);
+            *given += rows;
             content.splice(..0, format!("{rows} {} {}\n", header.features, header.labels).into_bytes());
             before -= 1;
         }
         self.lines += lines;
         let piece = Source::from_lines(self.source.path(), content, before)?;
-        read_format(piece, self.format, &self.options).map(Some)
+        let input = read_format(piece, self.format, &self.options)?;
+        self.rows += match &input {
+            Input::Rows(data) => data.len(),
+            Input::Texts(texts) => texts.len(),
+        };
+        Ok(Some(input))
     }
 
     fn read_header(&mut self) -> Result<()> {
-        let mut line = String::new();
-        self.source.input().read_line(&mut line).map_err(|e| self.source.failure(e))?;
-        let words: Vec<&str> = line.trim_start_matches('\u{feff}').split_whitespace().collect();
-        let [rows, features, labels] = words[..] else { return Err(self.bad_header(&line)) };
-        let rows = rows.parse().map_err(|_| self.bad_header(&line))?;
-        self.header = Some(Header { rows, features: features.into(), labels: labels.into(), read: 0 });
-        self.lines = 1;
+        let mut line = Vec::new();
+        self.source.input().read_until(b'\n', &mut line).map_err(|e| self.source.failure(e))?;
+        let mut lines = Lines::new(Source::from_lines(self.source.path(), line, 0)?);
+        if let Some(line) = lines.next_line()? {
+            self.header = Some((xmc::header(line)?, 0));
+            self.lines = 1;
+        }
         Ok(())
-    }
-
-    fn bad_header(&self, line: &str) -> Error {
-        let found = format!("'{}'", super::lines::quote(line.trim_end()));
-        wrong_place(self.source.path(), 1, 1, found, "the first line is 'rows features labels'")
     }
 
     /// Whether the end may be here.
     fn end(&self) -> Result<Option<Input>> {
         match &self.header {
-            Some(Header { rows, read, .. }) if read < rows => {
-                let found = format!("the end after {read} rows");
-                Err(wrong_place(self.source.path(), self.lines, 0, found, format!("the header promises {rows} rows")))
+            Some((header, given)) if *given < header.rows => {
+                let found = format!("the end after {given} rows");
+                Err(wrong_place(self.source.path(), self.lines, 0, found, xmc::promise(header)))
             }
-            _ if self.lines == 0 => Err(wrong_file(self.source.path(), "no rows", "there must be at least one")),
+            _ if self.rows == 0 => Err(no_rows(self.source.path())),
             _ => Ok(None),
         }
     }

@@ -61,7 +61,8 @@ impl Source {
 
     /// Lines in the middle of a file, after so many others.
     pub fn from_lines(path: &Path, content: Vec<u8>, lines_before: usize) -> Result<Source> {
-        Ok(Source { lines_before, ..Source::from_bytes(path, content)? })
+        // Decompressed already: these bytes are gzip only by accident.
+        Ok(Source { lines_before, ..Source::of_content(path, Box::new(Cursor::new(content)), false, true)? })
     }
 
     fn new(path: &Path, raw: Box<dyn Read>, stdin: bool) -> Result<Source> {
@@ -69,6 +70,10 @@ impl Source {
         let gzip = head(&raw) == GZIP;
         let content: Box<dyn Read> =
             if gzip { Box::new(MultiGzDecoder::new(BufReader::with_capacity(BUFFER, raw))) } else { Box::new(raw) };
+        Source::of_content(path, content, gzip, stdin)
+    }
+
+    fn of_content(path: &Path, content: Box<dyn Read>, gzip: bool, stdin: bool) -> Result<Source> {
         let content = peek(content, HEAD).map_err(|e| failure(path, gzip, e))?;
         Ok(Source {
             path: path.to_owned(),

@@ -18,10 +18,11 @@ use super::{ReadOptions, number, pair, weight, wrong_place};
 use crate::data::Dataset;
 use crate::error::Result;
 
-struct Header {
-    rows: u64,
-    features: u64,
-    labels: u64,
+/// What the first line promises.
+pub(super) struct Header {
+    pub rows: u64,
+    pub features: u64,
+    pub labels: u64,
 }
 
 /// The rows as far as they are read.
@@ -84,11 +85,11 @@ impl Reader {
     }
 }
 
-fn promise(header: &Header) -> String {
+pub(super) fn promise(header: &Header) -> String {
     format!("the header promises {} rows", header.rows)
 }
 
-fn header(line: Line) -> Result<Header> {
+pub(super) fn header(line: Line) -> Result<Header> {
     let form = "the first line is 'rows features labels'";
     let words: [_; 3] = line.exactly().ok_or_else(|| line.wrong(0, format!("'{}'", quote(line.text)), form))?;
     let mut numbers = [0; 3];
