@@ -54,11 +54,12 @@ rust-test:
 # The program as the tests have built it: another selection of packages would build most of them again, with other features.
 BUILT := cargo test --workspace --no-run --quiet
 
-# The module with `unsafe`, where valgrind sees every access to memory.
+# The module with `unsafe`, where valgrind sees every access to memory; by its file, since `--lib` would build the library of the Python package
+# as a test too.
 valgrind-test:
-	@if command -v valgrind >/dev/null; then CARGO_TARGET_$(HOST)_RUNNER="valgrind --quiet --error-exitcode=1" \
-	cargo test --workspace --lib machine::; else echo "valgrind is not installed: skipped"; fi
-HOST = $(shell rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
+	@if command -v valgrind >/dev/null; then valgrind --quiet --error-exitcode=1 "$(UNIT_TESTS)" machine::; \
+	else echo "valgrind is not installed: skipped"; fi
+UNIT_TESTS = $(shell cargo test --workspace --no-run 2>&1 | sed -n 's|.*unittests src/lib.rs (\(.*\))|\1|p')
 
 fuzz:
 	fuzz/run

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use ove::objective::Objective;
 use ove::options::{Options, Solver};
 use ove::solve::batch;
-use ove::{Dataset, Evaluation, Linear, Model, evaluate};
+use ove::{Dataset, Evaluation, Linear, Model, Problem, evaluate};
 
 use crate::chart::Style;
 use crate::{fit, interrupt, progress};
@@ -103,7 +103,7 @@ fn penalty(linear: &Linear, options: &Options) -> f64 {
 /// Trains by one method and measures.
 pub fn run(method: Method, base: &Options, train: &Dataset, test: &Dataset) -> Result<Outcome> {
     let options = method.options(base);
-    let problem = fit::problem(train);
+    let problem = Problem::of(train);
     let mut line = progress::Line::new(train.len());
     let mut curve = Vec::new();
     let (mut current_penalty, mut seen) = (0.0, 0.0);

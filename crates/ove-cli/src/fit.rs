@@ -13,11 +13,6 @@ use crate::memory::Bytes;
 use crate::record::Recorder;
 use crate::{held_out, progress};
 
-/// The training problem of a data set.
-pub fn problem(data: &Dataset) -> Problem<'_> {
-    Problem { rows: data.rows(), labels: &data.labels, row_weights: &data.row_weights, classes: data.classes.len() }
-}
-
 /// Trains with a progress line.
 pub fn fit(data: &Dataset, options: &Options) -> Result<Fit> {
     kept(data, options, None, None, &mut Keeper::default(), &mut Recorder::default())
@@ -32,7 +27,7 @@ pub fn kept(
     keeper: &mut Keeper,
     recorder: &mut Recorder,
 ) -> Result<Fit> {
-    let problem = problem(data);
+    let problem = Problem::of(data);
     let mut line = progress::Line::new(data.len());
     let saved = keeper.take_saved();
     let held_out = stop_on.map(held_out::Rows::view);
@@ -60,7 +55,7 @@ pub fn grow(
     bar.set_message(format!("{} trees", options.trees));
     let updates = (data.len() * options.epochs_for(data.len()) * options.trees) as u64;
     let saved = keeper.take_saved();
-    let (forest, finished) = forest::train_with(saved.as_ref(), &problem(data), &options, &mut |growing| {
+    let (forest, finished) = forest::train_with(saved.as_ref(), &Problem::of(data), &options, &mut |growing| {
         bar.set_position((growing.done * STEPS as f64) as u64);
         recorder.hear_growing(growing.done, updates);
         if forest_bytes(growing.weights) > memory.0 {
@@ -96,17 +91,6 @@ pub fn into_model(fit: Fit, data: &Dataset, options: Options) -> Model {
 
 /// The card of a model that is to be trained on this data.
 pub fn card(data: &Dataset, options: Settings) -> Card {
-    Card {
-        options,
-        counts: problem(data).counts(),
-        rows: data.len() as u64,
-        classes: data.classes.clone(),
-        feature_names: data.feature_names.clone(),
-        text: None,
-        temperature: None,
-        finished: true,
-        trace: Vec::new(),
-        held_out: Vec::new(),
-        evaluation: None,
-    }
+    let card = Card::new(options, data.classes.clone(), Problem::of(data).counts(), data.len() as u64);
+    Card { feature_names: data.feature_names.clone(), ..card }
 }

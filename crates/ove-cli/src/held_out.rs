@@ -3,9 +3,9 @@
 use anyhow::Result;
 use ove::options::Options;
 use ove::solve::learning_rate;
-use ove::{Dataset, HeldOut, Linear, held_out};
+use ove::{Dataset, HeldOut, Linear, Problem, held_out};
 
-use crate::{fit, interrupt};
+use crate::interrupt;
 
 /// Rows that training does not see.
 pub struct Rows {
@@ -16,21 +16,20 @@ pub struct Rows {
 impl Rows {
     /// Some of the rows that were given for it, whose classes are those of the training rows.
     pub fn given(valid: &Dataset, seed: u64) -> Option<Self> {
-        let problem = fit::problem(valid);
+        let problem = Problem::of(valid);
         let drawn = held_out::draw_given(&problem, seed);
         (!drawn.is_empty()).then(|| Rows { data: held_out::copy(&problem, &drawn), classes: valid.classes.len() })
     }
 
     /// Some of the training rows, which no longer weigh there.
     pub fn split(data: &mut Dataset, seed: u64) -> Option<Self> {
-        let problem = fit::problem(data);
+        let problem = Problem::of(data);
         let drawn = held_out::draw(&problem, seed);
         if drawn.is_empty() {
             return None;
         }
         let rows = Rows { data: held_out::copy(&problem, &drawn), classes: data.classes.len() };
-        data.row_weights.resize(data.len(), 1.0);
-        drawn.iter().for_each(|&n| data.row_weights[n as usize] = 0.0);
+        data.row_weights = held_out::weights_without(&problem, &drawn).into_owned();
         Some(rows)
     }
 
@@ -51,7 +50,7 @@ impl Rows {
 
     /// The rate that they prefer.
     pub fn learning_rate(&self, data: &Dataset, options: &Options) -> Result<f64> {
-        Ok(learning_rate::choose(&fit::problem(data), options, &self.view(), &mut interrupt::flow)?)
+        Ok(learning_rate::choose(&Problem::of(data), options, &self.view(), &mut interrupt::flow)?)
     }
 
     /// The temperature that makes their labels most probable.

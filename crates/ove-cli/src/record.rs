@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use ove::model::{Card, HeldOutPoint};
-use ove::{Dataset, Evaluation, Linear, Model, Progress, Weights};
+use ove::{Dataset, Evaluation, Linear, Model, Problem, Progress, Weights};
 use serde::Serialize;
 
 use crate::log::Log;
 use crate::watch::Live;
-use crate::{fit, memory, progress};
+use crate::{memory, progress};
 
 /// How often a run is told of.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -119,7 +119,7 @@ impl Recorder {
     /// Measures some of these rows along the run of the model that this card is for.
     pub fn hold_out(&mut self, data: &Dataset, card: Card) {
         let some: Vec<u32> = (0..data.len() as u32).step_by(data.len().div_ceil(HELD_OUT).max(1)).collect();
-        self.rows_held_out = Some(Sample { data: ove::held_out::copy(&fit::problem(data), &some), card });
+        self.rows_held_out = Some(Sample { data: ove::held_out::copy(&Problem::of(data), &some), card });
     }
 
     /// Hears of a linear model.

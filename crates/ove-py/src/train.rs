@@ -1,7 +1,5 @@
 //! Training.
 
-use std::borrow::Cow;
-
 use numpy::PyReadonlyArray1;
 use ove::model::Card;
 use ove::options::{ForestOptions, Options, Solver};
@@ -49,19 +47,8 @@ pub fn train(
     let view = rows.view()?;
     let work = |pulse: &Pulse| {
         let problem = Problem { rows: view.rows()?, labels: &labels, row_weights, classes: classes.len() };
-        let card = Card {
-            options: settings.clone(),
-            counts: problem.counts(),
-            rows: problem.rows.len() as u64,
-            classes: classes.clone(),
-            feature_names,
-            text,
-            temperature: None,
-            finished: true,
-            trace: Vec::new(),
-            held_out: Vec::new(),
-            evaluation: None,
-        };
+        let (counts, rows) = (problem.counts(), problem.rows.len() as u64);
+        let card = Card { feature_names, text, ..Card::new(settings.clone(), classes.clone(), counts, rows) };
         let model = match &settings {
             Settings::Linear(options) => {
                 let start = start.and_then(|model| model.inner.linear());
@@ -88,7 +75,7 @@ fn linear(
     let drawn = if chooses || choices.temperature { held_out::draw(problem, options.seed) } else { Vec::new() };
     let unseen = held_out::copy(problem, &drawn);
     let unseen = (!drawn.is_empty()).then(|| HeldOut::of(&unseen, problem.classes));
-    let row_weights = without(problem, &drawn);
+    let row_weights = held_out::weights_without(problem, &drawn);
     let problem = Problem { row_weights: &row_weights, ..*problem };
     if chooses {
         options.epochs = learning_rate::epochs_for(problem.rows.len());
@@ -120,17 +107,6 @@ fn forest(problem: &Problem<'_>, options: &ForestOptions, card: Card, pulse: &Pu
     let watch = &mut |done| pulse.tell(Report { done, bound: None });
     let (forest, finished) = solve::forest::train(problem, options, watch)?;
     Ok(ove::Model { weights: Weights::Forest(forest), card: Card { finished, ..card } })
-}
-
-/// The row weights of a problem, where some rows do not count.
-fn without<'a>(problem: &Problem<'a>, rows: &[u32]) -> Cow<'a, [f64]> {
-    if rows.is_empty() {
-        return Cow::Borrowed(problem.row_weights);
-    }
-    let mut weights = problem.row_weights.to_vec();
-    weights.resize(problem.rows.len(), 1.0);
-    rows.iter().for_each(|&n| weights[n as usize] = 0.0);
-    Cow::Owned(weights)
 }
 
 fn as_labels(offsets: &[i64], classes: &[u32]) -> PyResult<Labels> {

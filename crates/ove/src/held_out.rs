@@ -9,6 +9,8 @@
 //!
 //! Runs and rates are compared by that maximum too, so that none wins by being rightly unsure.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
 use crate::data::{Dataset, Row, Rows};
@@ -76,6 +78,17 @@ fn sample(problem: &Problem<'_>, count: usize, seed: u64) -> Vec<u32> {
     order.truncate(count);
     order.sort_unstable();
     order
+}
+
+/// The row weights of a problem, where some rows do not count.
+pub fn weights_without<'a>(problem: &Problem<'a>, rows: &[u32]) -> Cow<'a, [f64]> {
+    if rows.is_empty() {
+        return Cow::Borrowed(problem.row_weights);
+    }
+    let mut weights = problem.row_weights.to_vec();
+    weights.resize(problem.rows.len(), 1.0);
+    rows.iter().for_each(|&n| weights[n as usize] = 0.0);
+    Cow::Owned(weights)
 }
 
 /// Some rows of a problem, copied.

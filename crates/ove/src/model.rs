@@ -217,6 +217,23 @@ pub struct Card {
 }
 
 impl Card {
+    /// Of a model that was trained to its end on so many rows, of which nothing else is said.
+    pub fn new(options: Settings, classes: Vec<String>, counts: Vec<u64>, rows: u64) -> Self {
+        Card {
+            options,
+            classes,
+            counts,
+            feature_names: Vec::new(),
+            text: None,
+            temperature: None,
+            rows,
+            finished: true,
+            trace: Vec::new(),
+            held_out: Vec::new(),
+            evaluation: None,
+        }
+    }
+
     /// The name of a feature, where it has one.
     pub fn feature_name(&self, feature: usize) -> Option<&str> {
         let term = self.text.as_ref().and_then(|text| text.names().get(feature));

@@ -24,7 +24,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::checkpoint::{self, Identity, Save, Saved, Table};
-use crate::data::Rows;
+use crate::data::{Dataset, Rows};
 use crate::error::{Error, Result};
 use crate::held_out::HeldOut;
 use crate::labels::Labels;
@@ -44,6 +44,13 @@ pub struct Problem<'a> {
     pub row_weights: &'a [f64],
     /// K.
     pub classes: usize,
+}
+
+impl<'a> Problem<'a> {
+    /// All rows of a data set, with its classes.
+    pub fn of(data: &'a Dataset) -> Self {
+        Problem { rows: data.rows(), labels: &data.labels, row_weights: &data.row_weights, classes: data.classes.len() }
+    }
 }
 
 impl Problem<'_> {

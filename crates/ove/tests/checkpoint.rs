@@ -17,10 +17,6 @@ fn data() -> Dataset {
     sparse(Sparse { rows: 600, features: 120, classes: 24, entries: 8, signal: 0.5 }, 1, 0)
 }
 
-fn problem(data: &Dataset) -> Problem<'_> {
-    Problem { rows: data.rows(), labels: &data.labels, row_weights: &data.row_weights, classes: data.classes.len() }
-}
-
 fn stochastic() -> Options {
     Options { batch: 50, epochs: 3, l2: 0.5, seed: 7, ..Options::default() }
 }
@@ -49,7 +45,7 @@ fn keeping(options: &Options, start: Option<&Linear>, calls: &[usize], folder: &
     let data = data();
     let (mut call, mut paths) = (0, Vec::new());
     let begin = Begin { start, ..Begin::default() };
-    let fit = train_with(begin, &problem(&data), options, &mut |progress| {
+    let fit = train_with(begin, &Problem::of(&data), options, &mut |progress| {
         call += 1;
         if calls.contains(&call) {
             let path = folder.join(format!("{call}"));
@@ -64,7 +60,7 @@ fn keeping(options: &Options, start: Option<&Linear>, calls: &[usize], folder: &
 fn resume(options: &Options, start: Option<&Linear>, path: &Path) -> ove::Result<Fit> {
     let (data, saved) = (data(), Saved::open(path)?);
     let begin = Begin { start, saved: Some(&saved), ..Begin::default() };
-    train_with(begin, &problem(&data), options, &mut |_| ControlFlow::Continue(()))
+    train_with(begin, &Problem::of(&data), options, &mut |_| ControlFlow::Continue(()))
 }
 
 fn assert_same(a: &Fit, b: &Fit, what: &str) {
@@ -93,7 +89,7 @@ fn a_run_that_began_with_weights_goes_on_too() {
     let data = data();
     for options in [stochastic(), batch()] {
         let folder = TempDir::new().unwrap();
-        let start = train(&problem(&data), &stochastic(), &mut |_| ControlFlow::Continue(())).unwrap().linear;
+        let start = train(&Problem::of(&data), &stochastic(), &mut |_| ControlFlow::Continue(())).unwrap().linear;
         let (undisturbed, paths) = keeping(&options, Some(&start), &[3, 9], folder.path());
         for path in &paths {
             assert_same(&resume(&options, Some(&start), path).unwrap(), &undisturbed, "from a model");
@@ -108,7 +104,7 @@ fn a_forest_goes_on_with_its_finished_nodes() {
     let data = data();
     let options = ForestOptions { trees: 2, epochs: Some(2), seed: 3, ..ForestOptions::default() };
     let grow = |saved: Option<&Saved>, threads, watch: &mut forest::WatchGrowing<'_>| {
-        forest::train_with(saved, &problem(&data), &ForestOptions { threads, ..options.clone() }, watch).unwrap()
+        forest::train_with(saved, &Problem::of(&data), &ForestOptions { threads, ..options.clone() }, watch).unwrap()
     };
     let (undisturbed, finished) = grow(None, 2, &mut |_| ControlFlow::Continue(()));
     assert!(finished);
@@ -147,7 +143,7 @@ fn small(folder: &Path) -> Vec<u8> {
         (progress.save)(&path).unwrap();
         ControlFlow::Break(())
     };
-    train(&problem(&data), &options, &mut once).unwrap();
+    train(&Problem::of(&data), &options, &mut once).unwrap();
     fs::read(path).unwrap()
 }
 
@@ -195,7 +191,7 @@ fn other_data_and_other_options_are_refused_with_what_differs() {
     let refused = |data: &Dataset, options: &Options| {
         let saved = Saved::open(&paths[0]).unwrap();
         let begin = Begin { saved: Some(&saved), ..Begin::default() };
-        train_with(begin, &problem(data), options, &mut |_| ControlFlow::Continue(())).unwrap_err().to_string()
+        train_with(begin, &Problem::of(data), options, &mut |_| ControlFlow::Continue(())).unwrap_err().to_string()
     };
     for (options, expected) in [
         (

@@ -12,19 +12,9 @@ use ove::{Dataset, Evaluation, Labels, Linear, Model, Options, Settings, Weights
 fn scoring<const K: usize>(rows: &[[f64; K]], counts: [u64; K]) -> (Model, Dataset) {
     let bias = [0.0; K];
     let table = rows.iter().chain([&bias]).flatten().map(|&score| score as f32).collect();
-    let card = Card {
-        options: Settings::Linear(Options::default()),
-        classes: (0..K).map(|k| k.to_string()).collect(),
-        counts: counts.to_vec(),
-        feature_names: Vec::new(),
-        text: None,
-        temperature: None,
-        rows: counts.iter().sum(),
-        finished: true,
-        trace: Vec::new(),
-        held_out: Vec::new(),
-        evaluation: None,
-    };
+    let names = (0..K).map(|k| k.to_string()).collect();
+    let options = Settings::Linear(Options::default());
+    let card = Card::new(options, names, counts.to_vec(), counts.iter().sum());
     let mut data = Dataset::new(rows.len(), card.classes.clone());
     for n in 0..rows.len() {
         data.push_entry(n as u32, 1.0);

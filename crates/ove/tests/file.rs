@@ -11,20 +11,16 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::layout::{joined, parts};
+
 fn model(features: usize, table: Vec<f32>) -> Model {
     let classes = table.len() / (features + 1);
+    let names = (0..classes).map(|k| format!("class {k}")).collect();
+    let options = Settings::Linear(Options::default());
     let card = Card {
-        options: Settings::Linear(Options::default()),
-        classes: (0..classes).map(|k| format!("class {k}")).collect(),
-        counts: (1..=classes as u64).collect(),
         feature_names: (0..features).map(|d| format!("\"word\" {d}")).collect(),
-        text: None,
-        temperature: None,
-        rows: 10,
-        finished: true,
         trace: vec![TracePoint { updates: 10, bound: -0.1 }],
-        held_out: Vec::new(),
-        evaluation: None,
+        ..Card::new(options, names, (1..=classes as u64).collect(), 10)
     };
     Model { weights: Weights::Linear(Linear::new(classes, table)), card }
 }
@@ -54,17 +50,6 @@ fn reason(bytes: &[u8]) -> String {
     let (path, reason) = message.split_once(": not a usable model: ").expect("a reason");
     assert!(path.ends_with("model"), "{message}");
     reason.to_owned()
-}
-
-/// The header of a file and what follows it.
-fn parts(bytes: &[u8]) -> (Value, &[u8]) {
-    let end = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
-    (serde_json::from_slice(&bytes[8..end]).unwrap(), &bytes[end..])
-}
-
-fn joined(header: &Value, data: &[u8]) -> Vec<u8> {
-    let header = header.to_string();
-    [&(header.len() as u64).to_le_bytes(), header.as_bytes(), data].concat()
 }
 
 /// The small model's file after a change to its header.

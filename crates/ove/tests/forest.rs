@@ -25,28 +25,13 @@ fn data(rows: usize, several: bool, seed: u64) -> Dataset {
     data
 }
 
-fn problem(data: &Dataset) -> Problem<'_> {
-    Problem { rows: data.rows(), labels: &data.labels, row_weights: &data.row_weights, classes: CLASSES }
-}
-
 fn forest(data: &Dataset, options: &ForestOptions) -> Forest {
-    train(&problem(data), options, &mut |_| ControlFlow::Continue(())).unwrap().0
+    train(&Problem::of(data), options, &mut |_| ControlFlow::Continue(())).unwrap().0
 }
 
 fn model(forest: Forest, data: &Dataset) -> Model {
-    let card = Card {
-        options: Settings::Forest(ForestOptions::default()),
-        classes: data.classes.clone(),
-        counts: problem(data).counts(),
-        feature_names: Vec::new(),
-        text: None,
-        temperature: None,
-        rows: data.len() as u64,
-        finished: true,
-        trace: Vec::new(),
-        held_out: Vec::new(),
-        evaluation: None,
-    };
+    let options = Settings::Forest(ForestOptions::default());
+    let card = Card::new(options, data.classes.clone(), Problem::of(data).counts(), data.len() as u64);
     Model { weights: Weights::Forest(forest), card }
 }
 
@@ -183,7 +168,7 @@ fn what_speaks_for_a_class_are_its_words() {
 fn a_stopped_run_leaves_a_forest() {
     let train = data(20_000, false, 0);
     let mut calls = 0;
-    let (forest, finished) = ove::solve::forest::train(&problem(&train), &ForestOptions::default(), &mut |done| {
+    let (forest, finished) = ove::solve::forest::train(&Problem::of(&train), &ForestOptions::default(), &mut |done| {
         assert!((0.0..=1.0).contains(&done));
         calls += 1;
         if calls > 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -198,7 +183,7 @@ fn settings_out_of_range_are_named() {
     let train = data(100, false, 0);
     let refused = |options: ForestOptions| {
         let error =
-            ove::solve::forest::train(&problem(&train), &options, &mut |_| ControlFlow::Continue(())).unwrap_err();
+            ove::solve::forest::train(&Problem::of(&train), &options, &mut |_| ControlFlow::Continue(())).unwrap_err();
         error.to_string()
     };
     assert!(refused(ForestOptions { trees: 0, ..ForestOptions::default() }).contains("trees"));

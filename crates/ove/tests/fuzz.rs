@@ -2,7 +2,7 @@
 //! the same targets long, guided by coverage.
 
 #[path = "../../../fuzz/src/lib.rs"]
-mod fuzz;
+mod targets;
 
 use std::fs;
 use std::path::Path;
@@ -48,7 +48,7 @@ fn made(corpus: &[Vec<u8>], random: &mut Stream) -> Vec<u8> {
 
 #[test]
 fn every_target_takes_what_is_made_from_its_corpus() {
-    for (number, (name, run)) in fuzz::TARGETS.into_iter().enumerate() {
+    for (number, (name, run)) in targets::TARGETS.into_iter().enumerate() {
         let corpus = corpus(name);
         assert!(!corpus.is_empty(), "{name} has a corpus");
         corpus.iter().for_each(|bytes| run(bytes));

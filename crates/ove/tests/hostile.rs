@@ -3,20 +3,22 @@
 
 #![allow(unsafe_code)] // to count what is allocated
 
+mod fitted;
+mod layout;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use ove::model::Card;
+use layout::{joined, parts};
 use ove::options::ForestOptions;
 use ove::random::Stream;
 use ove::synthetic::{Sparse, sparse};
 use ove::text::{Text, TextOptions};
-use ove::{Dataset, Model, Options, Problem, Settings, Weights, solve, train};
-use serde_json::{Value, json};
+use ove::{Dataset, Model, Options, Weights};
+use serde_json::json;
 use tempfile::TempDir;
 
 struct Counting;
@@ -54,39 +56,12 @@ fn data() -> Dataset {
     sparse(Sparse { rows: 60, features: 12, classes: 6, entries: 4, signal: 0.5 }, 1, 0)
 }
 
-fn card(data: &Dataset, options: Settings) -> Card {
-    let problem = problem(data);
-    Card {
-        options,
-        counts: problem.counts(),
-        rows: data.len() as u64,
-        classes: data.classes.clone(),
-        feature_names: Vec::new(),
-        text: None,
-        finished: true,
-        temperature: None,
-        trace: Vec::new(),
-        held_out: Vec::new(),
-        evaluation: None,
-    }
-}
-
-fn problem(data: &Dataset) -> Problem<'_> {
-    Problem { rows: data.rows(), labels: &data.labels, row_weights: &[], classes: data.classes.len() }
-}
-
-fn linear(options: Options) -> Model {
-    let data = data();
-    let fit = train(&problem(&data), &options, &mut |_| ControlFlow::Continue(())).unwrap();
-    Model { weights: Weights::Linear(fit.linear), card: card(&data, Settings::Linear(options)) }
-}
-
 /// One model of each kind.
 fn models() -> Vec<(&'static str, Model)> {
     let data = data();
+    let linear = |options| fitted::linear(&data, options);
     let options = ForestOptions { trees: 2, epochs: Some(3), ..ForestOptions::default() };
-    let (forest, _) = solve::forest::train(&problem(&data), &options, &mut |_| ControlFlow::Continue(())).unwrap();
-    let forest = Model { weights: Weights::Forest(forest), card: card(&data, Settings::Forest(options)) };
+    let forest = fitted::forest(&data, options);
     let mut pruned = linear(Options::default());
     pruned.prune(0.01).unwrap();
     let mut of_text = linear(Options::default());
@@ -168,17 +143,6 @@ fn files_with_bytes_changed() {
     }
 }
 
-/// The header of a file and what follows it.
-fn parts(bytes: &[u8]) -> (Value, &[u8]) {
-    let end = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
-    (serde_json::from_slice(&bytes[8..end]).unwrap(), &bytes[end..])
-}
-
-fn joined(header: &Value, data: &[u8]) -> Vec<u8> {
-    let header = header.to_string();
-    [&(header.len() as u64).to_le_bytes(), header.as_bytes(), data].concat()
-}
-
 #[test]
 fn headers_that_claim_too_much() {
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -245,7 +209,7 @@ fn numbers_that_no_model_has() {
 fn a_model_that_is_not_finite_is_not_saved() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("model");
-    let mut model = linear(Options::default());
+    let mut model = fitted::linear(&data(), Options::default());
     model.save(&path).unwrap();
     let old = fs::read(&path).unwrap();
     for weight in [f32::NAN, f32::INFINITY] {

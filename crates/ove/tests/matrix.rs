@@ -14,19 +14,8 @@ fn linear(data: &Dataset, rows: Rows<'_>, solver: Solver) -> ove::Linear {
 }
 
 fn model(data: &Dataset, weights: Weights, options: Settings) -> Model {
-    let card = Card {
-        options,
-        counts: vec![1; data.classes.len()],
-        rows: data.len() as u64,
-        classes: data.classes.clone(),
-        feature_names: Vec::new(),
-        text: None,
-        temperature: None,
-        finished: true,
-        trace: Vec::new(),
-        held_out: Vec::new(),
-        evaluation: None,
-    };
+    let counts = vec![1; data.classes.len()];
+    let card = Card::new(options, data.classes.clone(), counts, data.len() as u64);
     Model { weights, card }
 }
 

@@ -2,17 +2,17 @@
 
 use std::fs;
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use ove::model::Card;
 use ove::options::ForestOptions;
 use ove::read::{Format, Input, ReadOptions, read, read_bytes};
-use ove::{Dataset, Model, Options, Problem, Settings, Weights, solve, train, write};
+use ove::{Dataset, Model, Options, write};
 use proptest::prelude::*;
 use tempfile::TempDir;
+
+use crate::fitted;
 
 /// A row: its labels, its weight and its entries.
 #[derive(Debug, Clone)]
@@ -197,43 +197,14 @@ proptest! {
     }
 }
 
-fn card(data: &Dataset, options: Settings) -> Card {
-    let problem = problem(data);
-    Card {
-        options,
-        counts: problem.counts(),
-        rows: data.len() as u64,
-        classes: data.classes.clone(),
-        feature_names: Vec::new(),
-        text: None,
-        finished: true,
-        temperature: None,
-        trace: Vec::new(),
-        held_out: Vec::new(),
-        evaluation: None,
-    }
-}
-
-fn problem(data: &Dataset) -> Problem<'_> {
-    Problem { rows: data.rows(), labels: &data.labels, row_weights: &data.row_weights, classes: data.classes.len() }
-}
-
-fn go_on<T>(_: T) -> ControlFlow<()> {
-    ControlFlow::Continue(())
-}
-
 /// Models of all forms, trained on these rows.
 fn models(data: &Dataset, seed: u64) -> Vec<Model> {
-    let linear = |options: Options| {
-        let fit = train(&problem(data), &options, &mut |_| ControlFlow::Continue(())).unwrap();
-        Model { weights: Weights::Linear(fit.linear), card: card(data, Settings::Linear(options)) }
-    };
+    let linear = |options| fitted::linear(data, options);
     let options = Options { seed, epochs: 2, ..Options::default() };
     let mut pruned = linear(options.clone());
     pruned.prune(1e-3).unwrap();
     let grow = ForestOptions { seed, trees: 2, epochs: Some(2), ..ForestOptions::default() };
-    let (forest, _) = solve::forest::train(&problem(data), &grow, &mut go_on).unwrap();
-    let forest = Model { weights: Weights::Forest(forest), card: card(data, Settings::Forest(grow)) };
+    let forest = fitted::forest(data, grow);
     vec![linear(options.clone()), linear(Options { cells: Some(40), ..options }), pruned, forest]
 }
 

@@ -12,12 +12,8 @@ use ove::{Dataset, Error, Fit, Labels, Linear, Progress, Rows, train, train_from
 
 const SHAPE: Sparse = Sparse { rows: 600, features: 300, classes: 40, entries: 15, signal: 0.5 };
 
-fn problem(data: &Dataset) -> Problem<'_> {
-    Problem { rows: data.rows(), labels: &data.labels, row_weights: &data.row_weights, classes: data.classes.len() }
-}
-
 fn fit(data: &Dataset, options: &Options) -> Fit {
-    train(&problem(data), options, &mut |_| ControlFlow::Continue(())).unwrap()
+    train(&Problem::of(data), options, &mut |_| ControlFlow::Continue(())).unwrap()
 }
 
 /// Every objective with every solver, sampler and step that it can have.
@@ -211,7 +207,7 @@ fn stochastic_reaches_the_batch_maximum() {
             fit(&data, &Options { step, learning_rate: rate, classes: 1, batch: 10, epochs: 400, ..base.clone() });
         let cost = |linear: &ove::Linear| {
             let penalty: f64 = linear.table().iter().map(|&w| 0.5 * f64::from(w) * f64::from(w)).sum();
-            batch::bound(&problem(&data), &base, linear) - penalty
+            batch::bound(&Problem::of(&data), &base, linear) - penalty
         };
         let (best, reached) = (cost(&exact.linear), cost(&sampled.linear));
         assert!(
@@ -280,7 +276,7 @@ fn a_row_weight_repeats_a_row() {
         }
     }
     let options = Options { solver: Solver::Batch, l2: 1.0, tolerance: 1e-10, ..Options::default() };
-    let weighted = Problem { row_weights: &weights, ..problem(&data) };
+    let weighted = Problem { row_weights: &weights, ..Problem::of(&data) };
     let weighted = train(&weighted, &options, &mut |_| ControlFlow::Continue(())).unwrap().linear;
     let repeated = fit(&repeated, &options).linear;
     for (a, b) in weighted.table().iter().zip(repeated.table().iter()) {
@@ -329,7 +325,7 @@ fn a_class_weight_weighs_the_rows_of_the_class() {
     let weights: Vec<f64> = data.labels.all().iter().map(|&label| listed[label as usize]).collect();
     for solver in [Solver::Batch, Solver::Stochastic] {
         let base = Options { solver, l2: 1.0, ..Options::default() };
-        let by_row = Problem { row_weights: &weights, ..problem(&data) };
+        let by_row = Problem { row_weights: &weights, ..Problem::of(&data) };
         let by_row = train(&by_row, &base, &mut |_| ControlFlow::Continue(())).unwrap().linear;
         let by_class = fit(&data, &Options { class_weight: ClassWeight::Listed(listed.clone()), ..base.clone() });
         assert_eq!(by_class.linear, by_row);
@@ -365,7 +361,7 @@ fn a_watch_can_stop_and_keep_what_was_reached() {
             assert_eq!((progress.snapshot)().classes(), 40);
             if calls == 7 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let fit = train(&problem(&data), &options, &mut watch).unwrap();
+        let fit = train(&Problem::of(&data), &options, &mut watch).unwrap();
         assert_eq!(calls, 7);
         assert!(!fit.finished && fit.linear.table().iter().any(|&w| w != 0.0));
     }
@@ -377,14 +373,14 @@ fn training_goes_on_from_an_earlier_fit() {
     let stop = &mut |_: &Progress<'_>| ControlFlow::Break(());
     for options in all_settings() {
         let first = fit(&data, &options);
-        let second = train_from(&first.linear, &problem(&data), &options, stop).unwrap();
-        let bound = |linear| batch::bound(&problem(&data), &Options { classes: 39, ..options.clone() }, linear);
+        let second = train_from(&first.linear, &Problem::of(&data), &options, stop).unwrap();
+        let bound = |linear| batch::bound(&Problem::of(&data), &Options { classes: 39, ..options.clone() }, linear);
         let (before, after) = (bound(&first.linear), bound(&second.linear));
         // One batch or evaluation from there moves it a little; from nothing it would be at K times log 2 a row.
         assert!((after - before).abs() < 0.2 * before.abs(), "{options:?}: {before} {after}");
     }
     let other = Linear::new(3, vec![0.0; 9]);
-    let error = train_from(&other, &problem(&data), &Options::default(), stop).unwrap_err().to_string();
+    let error = train_from(&other, &Problem::of(&data), &Options::default(), stop).unwrap_err().to_string();
     assert!(
         error.starts_with("a start with 3 classes, 2 features and 6 cells, but training needs 40 classes"),
         "{error}"
@@ -395,7 +391,7 @@ fn training_goes_on_from_an_earlier_fit() {
 fn a_rate_that_is_too_large_is_an_error() {
     let data = sparse(SHAPE, 1, 0);
     let options = Options { step: StepKind::Sgd, learning_rate: 1e38, epochs: 3, ..Options::default() };
-    let error = train(&problem(&data), &options, &mut |_| ControlFlow::Continue(())).unwrap_err();
+    let error = train(&Problem::of(&data), &options, &mut |_| ControlFlow::Continue(())).unwrap_err();
     assert!(matches!(error, Error::Diverged { epoch: 1, .. }), "{error}");
 }
 
@@ -405,7 +401,7 @@ fn what_does_not_fit_together_is_an_error() {
     let message = |problem: &Problem<'_>, options: &Options| {
         train(problem, options, &mut |_| ControlFlow::Continue(())).unwrap_err().to_string()
     };
-    let (good, options) = (problem(&data), Options::default());
+    let (good, options) = (Problem::of(&data), Options::default());
     let one = Labels::single(vec![0]);
     assert_eq!(
         message(&Problem { labels: &one, ..good }, &options),

@@ -1,0 +1,33 @@
+//! The tests of the library as its users see it, in one program: to link many takes longer than to run them. `cargo test --test all solve::`
+//! runs those of one file.
+
+mod bad_input;
+mod checkpoint;
+mod evaluate;
+mod file;
+mod fitted;
+mod forest;
+mod fuzz;
+mod held_out;
+mod layout;
+mod matrix;
+mod objective;
+mod paper;
+mod read;
+mod roundtrip;
+mod solve;
+mod text;
+mod write;
+
+#[test]
+fn no_file_is_forgotten() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let listed = include_str!("all.rs");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        // A program of its own, as it counts what is allocated.
+        let is_program = ["all", "hostile"].contains(&name);
+        assert!(is_program || listed.contains(&format!("\nmod {name};\n")), "{name}.rs is not a part of all.rs");
+    }
+}
