@@ -5,16 +5,21 @@
 //! order by way of a transposed copy of X. No two threads write to one place, and no sum depends on how many there are. Weights are
 //! 64-bit floats here, so that the gradient can be followed down to the tolerance.
 
+mod cholesky;
+mod curvature;
 mod kept;
+mod nonzero;
 
 use std::cell::Cell;
 
 use rayon::prelude::*;
 
+use self::nonzero::Nonzero;
 use super::all_classes::{AllClasses, Scratch};
 use super::label_weights::LabelWeights;
 use super::lbfgs::{self, Function, Limits, State};
 use super::{Begin, Fit, Problem, Progress, Watch};
+use crate::data::Row;
 use crate::error::{Error, Result};
 use crate::linear::Linear;
 use crate::math::add_rows;
@@ -57,14 +62,16 @@ pub(crate) fn maximise(
     options: &Options,
     watch: &mut Watch<'_>,
 ) -> Result<Solution> {
-    let full = FullSum::new(problem, options);
+    let nonzero = Nonzero::of(problem.rows);
+    let visited = Problem { rows: nonzero.as_ref().map_or(problem.rows, Nonzero::rows), ..*problem };
+    let full = FullSum::new(&visited, options);
     let weights = (problem.rows.features() + 1) * problem.classes;
     let limits = Limits { tolerance: options.tolerance, iterations: options.iterations };
 
     let (updates, bound) = (Cell::new(0u64), Cell::new(0.0));
     let mut function = Counted { full: &full, updates: &updates, bound: &bound };
     let (state, mut trace) = match (begin.saved, begin.start) {
-        (Some(saved), _) => kept::restore(saved, weights)?,
+        (Some(saved), _) => kept::restore(saved, weights, full.numbers_of_curvature())?,
         // From wherever it starts, a run ends where one from zero would.
         (None, Some(linear)) => {
             let first = full.gradient_at_zero();
@@ -129,6 +136,18 @@ impl Function for Counted<'_> {
     fn curvature(&mut self, weights: &[f64], curvature: &mut [f64]) {
         self.full.curvature(weights, curvature);
     }
+
+    fn numbers_of_curvature(&self) -> usize {
+        self.full.numbers_of_curvature()
+    }
+
+    fn is_due(&self, step: usize) -> bool {
+        self.full.curvature_is_due(step)
+    }
+
+    fn divide(&self, curvature: &[f64], r: &mut [f64]) {
+        self.full.divide_by_curvature(curvature, r);
+    }
 }
 
 struct FullSum<'a> {
@@ -153,8 +172,8 @@ impl Block {
         let bias = problem.rows.features();
         let mut offsets = vec![0; bias + 2];
         for row in problem.rows.iter(first..first + rows) {
-            for &feature in row.indices {
-                offsets[feature as usize + 1] += 1;
+            for (feature, _) in terms(row) {
+                offsets[feature + 1] += 1;
             }
         }
         offsets[bias + 1] = rows;
@@ -164,9 +183,8 @@ impl Block {
         let mut next = offsets.clone();
         let mut entries = vec![(0, 0.0); offsets[bias + 1]];
         for (n, row) in problem.rows.iter(first..first + rows).enumerate() {
-            let with_bias = row.indices.iter().copied().zip(row.values.iter().copied()).chain([(bias as u32, 1.0)]);
-            for (feature, value) in with_bias {
-                let at = &mut next[feature as usize];
+            for (feature, value) in terms(row).chain([(bias, 1.0)]) {
+                let at = &mut next[feature];
                 entries[*at] = (n as u32, value);
                 *at += 1;
             }
@@ -177,6 +195,11 @@ impl Block {
     fn entries_of(&self, feature: usize) -> &[(u32, f32)] {
         &self.entries[self.offsets[feature]..self.offsets[feature + 1]]
     }
+}
+
+/// The features of a row with their values.
+fn terms(row: Row<'_>) -> impl Iterator<Item = (usize, f32)> + Clone {
+    row.indices.iter().zip(row.values).map(|(&feature, &value)| (feature as usize, value))
 }
 
 impl<'a> FullSum<'a> {
@@ -237,10 +260,8 @@ impl<'a> FullSum<'a> {
 
     fn scores(&self, n: usize, weights: &[f64], scores: &mut [f64]) {
         let classes = self.problem.classes;
-        let row = self.problem.rows.row(n);
-        let terms = row.indices.iter().zip(row.values).map(|(&feature, &value)| (feature as usize, f64::from(value)));
         scores.copy_from_slice(&weights[weights.len() - classes..]);
-        add_rows(weights, terms, scores);
+        add_rows(weights, terms(self.problem.rows.row(n)).map(|(feature, x)| (feature, f64::from(x))), scores);
     }
 
     /// Adds Σ_n factor(x) · derivatives of a block's rows to each feature, or begins these sums: −XᵀG with factor −x.
@@ -273,35 +294,5 @@ impl<'a> FullSum<'a> {
         };
         gradient[..penalised].par_iter_mut().zip(weights).with_min_len(4096).for_each(|(g, w)| *g += l2 * w);
         0.5 * l2 * lbfgs::dot(&weights[..penalised], &weights[..penalised])
-    }
-
-    /// The diagonal of the Hessian: λ + Σ x² h, where h is the second derivative of the bound in a score, with its sign turned. A
-    /// remaining class whose derivative is −p has h = p(1 − p), be it a probability or a sigmoid. The own class takes the
-    /// sum of these, which is right for one-vs-each and near enough for the others; several labels share it by their weights.
-    fn curvature(&self, weights: &[f64], curvature: &mut [f64]) {
-        let classes = self.problem.classes;
-        for (b, block) in self.blocks.iter().enumerate() {
-            let (mut second, _) = self.derivatives(block, weights);
-            second.par_chunks_mut(classes).enumerate().for_each_init(Vec::new, |weights, (n, derivatives)| {
-                let labels = &self.problem.labels[block.first + n];
-                self.label_weights.of_row(block.first + n, labels, weights);
-                let weight = weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-                labels.iter().for_each(|&label| derivatives[label as usize] = 0.0);
-                for derivative in &mut *derivatives {
-                    *derivative = -*derivative * (1.0 + *derivative / weight);
-                }
-                let sum: f64 = derivatives.iter().sum();
-                for (&label, label_weight) in labels.iter().zip(weights) {
-                    derivatives[label as usize] = sum * (*label_weight / weight);
-                }
-            });
-            self.add_products(block, &second, curvature, b == 0, |x| x * x);
-        }
-        let bias = curvature.len() - classes;
-        for (at, curvature) in curvature.iter_mut().enumerate() {
-            let penalty = if at < bias || self.options.penalty_on_bias { self.options.l2 } else { 0.0 };
-            // A weight that nothing holds never moves; any positive number will do.
-            *curvature = (*curvature + penalty).max(1e-12);
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! What a checkpoint keeps of the batch solver: the point, its gradient, the diagonal and every remembered pair of L-BFGS.
+//! What a checkpoint keeps of the batch solver: the point, its gradient, the curvature and every remembered pair of L-BFGS.
 
 use std::path::Path;
 
@@ -55,8 +55,8 @@ pub(super) fn save(
     begin.save(path, (problem, options), &facts, &tables)
 }
 
-/// The state of a run with so many weights, and the curve so far.
-pub(super) fn restore(saved: &Saved, weights: usize) -> Result<(State, Vec<TracePoint>)> {
+/// The state of a run with so many weights and numbers of curvature, and the curve so far.
+pub(super) fn restore(saved: &Saved, weights: usize, curvature: usize) -> Result<(State, Vec<TracePoint>)> {
     let facts: Facts = saved.facts()?;
     if facts.pairs.len() > MEMORY {
         return Err(saved.unusable(format!("{} remembered steps, but there are at most {MEMORY}", facts.pairs.len())));
@@ -78,7 +78,7 @@ pub(super) fn restore(saved: &Saved, weights: usize) -> Result<(State, Vec<Trace
         value: facts.value,
         gradient: wide("gradient")?,
         first: facts.first,
-        curvature: wide("curvature")?,
+        curvature: vector(saved, "curvature", curvature)?,
         memory,
         heard: true,
     };

@@ -1,0 +1,52 @@
+//! Dense rows that are mostly zeros, as images are, without the zeros: an evaluation then visits a fifth of MNIST.
+
+use crate::data::Rows;
+
+/// The entries that are not zero.
+pub(super) struct Nonzero {
+    features: usize,
+    offsets: Vec<usize>,
+    indices: Vec<u32>,
+    values: Vec<f32>,
+}
+
+impl Nonzero {
+    /// A copy of the rows, if at least half of their entries are zeros: it takes no more memory than they do.
+    pub fn of(rows: Rows<'_>) -> Option<Self> {
+        let mut entries = 0;
+        rows.each(|row| entries += row.values.iter().filter(|&&value| value != 0.0).count());
+        if 2 * entries > rows.entries() || rows.disk().is_some() {
+            return None;
+        }
+        let (mut indices, mut values) = (Vec::with_capacity(entries), Vec::with_capacity(entries));
+        let mut offsets = vec![0];
+        rows.each(|row| {
+            for (&feature, &value) in row.indices.iter().zip(row.values).filter(|&(_, &value)| value != 0.0) {
+                indices.push(feature);
+                values.push(value);
+            }
+            offsets.push(indices.len());
+        });
+        Some(Nonzero { features: rows.features(), offsets, indices, values })
+    }
+
+    /// The rows.
+    pub fn rows(&self) -> Rows<'_> {
+        Rows::new(self.features, &self.offsets, &self.indices, &self.values).expect("rows as they were")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_are_left_out_if_they_are_at_least_half() {
+        let indices = [0, 1, 2];
+        let values = [0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 1.0, 3.0, 0.0];
+        let nonzero = Nonzero::of(Rows::dense(&indices, &values).unwrap()).unwrap();
+        let rows: Vec<_> = nonzero.rows().iter(0..3).map(|row| (row.indices.to_vec(), row.values.to_vec())).collect();
+        assert_eq!(rows, [(vec![1], vec![2.0]), (vec![], vec![]), (vec![0, 1], vec![1.0, 3.0])]);
+        assert!(Nonzero::of(Rows::dense(&indices, &[1.0, 0.0, 1.0]).unwrap()).is_none());
+    }
+}
