@@ -16,7 +16,7 @@ use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
 
 use crate::data::Row;
-use crate::machine::prefetch;
+use crate::machine::{prefetch, vectorised};
 use crate::numbers::Numbers;
 
 /// What every child scores without a feature of the node: the margin of a row that does not belong to it.
@@ -89,11 +89,30 @@ struct View<'a> {
     entries: &'a [Entry],
 }
 
-/// A cell whose weights a row needs: they are added to the scores from `first` on, times the value of the row's feature.
+/// A cell whose weights a row needs: they are added to the scores of the node's children, times the value of the row's feature.
 struct Found {
     cell: usize,
-    first: usize,
+    scores: Range<usize>,
     value: f32,
+}
+
+vectorised! {
+    /// Adds the weights of these cells, and leaves no cell. Where all children have a weight, as those of a node have for a frequent feature,
+    /// they go in vectors.
+    fn add(view: View<'_>, found: &mut Vec<Found>, scores: &mut [f32]) {
+        for cell in &*found {
+            let entries = view.entries_of(cell.cell);
+            [entries.first(), entries.last()].into_iter().flatten().for_each(prefetch);
+        }
+        for Found { cell, scores: range, value } in found.drain(..) {
+            let (entries, scores) = (view.entries_of(cell), &mut scores[range]);
+            if entries.len() == scores.len() {
+                scores.iter_mut().zip(entries).for_each(|(score, entry)| *score += value * entry.weight());
+            } else {
+                entries.iter().for_each(|entry| scores[entry.child()] += value * entry.weight());
+            }
+        }
+    }
 }
 
 /// Cells are found and their weights asked for, so many at a time, before any of them is added: all weights are too many for the caches,
@@ -111,20 +130,6 @@ impl<'a> View<'a> {
     #[inline]
     fn expect_nodes(&self, feature: usize) {
         self.nodes[self.cells(feature)].iter().step_by(LINE).take(4).for_each(prefetch);
-    }
-
-    /// Adds the weights of these cells, and leaves no cell.
-    fn add(&self, found: &mut Vec<Found>, scores: &mut [f32]) {
-        for cell in &*found {
-            let entries = self.entries_of(cell.cell);
-            [entries.first(), entries.last()].into_iter().flatten().for_each(prefetch);
-        }
-        for Found { cell, first, value } in found.drain(..) {
-            let scores = &mut scores[first..];
-            for entry in self.entries_of(cell) {
-                scores[entry.child()] += value * entry.weight();
-            }
-        }
     }
 
     #[inline]
@@ -153,8 +158,11 @@ impl<'a> View<'a> {
         for cell in cells {
             let Some(width) = self.width(self.nodes[cell].into()) else { return Err("a node that is not there") };
             let entries = self.entries_of(cell);
-            if entries.iter().any(|entry| entry.child() >= width) {
+            if entries.last().is_some_and(|entry| entry.child() >= width) {
                 return Err("a weight of a child that is not there");
+            }
+            if !entries.is_sorted_by(|a, b| a.child < b.child) {
+                return Err("a node whose children do not rise");
             }
             if entries.iter().any(|entry| !entry.weight().is_finite()) {
                 return Err("a weight that is not finite");
@@ -251,17 +259,18 @@ impl Level {
                 if cell == cells.end {
                     break;
                 }
+                let last = first + view.children[usize::from(node) + 1] - view.children[usize::from(node)];
                 if view.nodes[cell] == node {
                     prefetch(&view.ends[cell]);
-                    found.push(Found { cell, first, value });
+                    found.push(Found { cell, scores: first..last, value });
                     if found.len() == FOUND {
-                        view.add(&mut found, scores);
+                        add(view, &mut found, scores);
                     }
                 }
-                first += view.children[usize::from(node) + 1] - view.children[usize::from(node)];
+                first = last;
             }
         }
-        view.add(&mut found, scores);
+        add(view, &mut found, scores);
     }
 
     /// Adds w_c·x to the scores of the children of all nodes.
