@@ -1,9 +1,13 @@
 """The same model by `OneVsEachClassifier` and by scikit-learn's `LogisticRegression`, in one run: 20 newsgroups (counts) and MNIST.
 
 Both maximise the same penalised likelihood; the intercept is not penalised. Each is run at tighter and tighter tolerances until every
-probability of every test row is within 1e-3 of those at convergence, by a run of `ove` with a tolerance of 1e-7. Its time is that of
-the first such run. Both are given many iterations, so that only the tolerance stops them, and the same number of threads; on a machine that is
-busy with something else, those of OpenBLAS wait for each other, and the work of one thread each is the fairer comparison.
+probability of every test row is within 1e-3 of those at convergence, by a run of `ove` with a tolerance of 1e-7. Its time is that of the first
+such run. Steps between tolerances are coarse, so the last run that is not yet near is told too: the time that a tool needs lies between the two.
+Both are given many iterations, so that only the tolerance stops them, and the same number of threads; on a machine that is busy with
+something else, those of OpenBLAS wait for each other, and the work of one thread each is the fairer comparison.
+
+`ove` takes 32-bit data and computes in 64 bits. scikit-learn computes in what it is given, and in 32 bits stops 2.8e-2 away on 20 newsgroups at any
+tolerance, so it is given 64.
 
     OVE_DATA=../shared/data python bench/logistic_regression.py [--rows N] [--threads N] [20news] [mnist]
 """
@@ -25,7 +29,7 @@ import ove
 
 DATA = Path(os.environ.get("OVE_DATA", "../shared/data"))
 NEAR = 1e-3
-OURS, THEIRS = (1e-5, 5e-6, 2e-6, 1e-6, 5e-7, 2e-7), (1e-4, 1e-5, 1e-6, 1e-7)
+OURS, THEIRS = (5e-6, 2e-6, 1e-6, 5e-7, 2e-7), (1e-6, 1e-7)
 
 
 def newsgroups():
@@ -63,7 +67,8 @@ def by_scikit_learn(x, y, tolerance, threads):
 
 
 def first_near(fit, x, y, x_test, converged, tolerances, threads):
-    """Seconds by the clock and of work, by all threads, of the first run that is near."""
+    """Seconds by the clock and of work, by all threads, of the last run that is not near and of the first that is."""
+    before = (0.0, 0.0)
     for tolerance in tolerances:
         start, worked = time.perf_counter(), time.process_time()
         model = fit(x, y, tolerance, threads)
@@ -71,7 +76,8 @@ def first_near(fit, x, y, x_test, converged, tolerances, threads):
         distance = np.abs(model.predict_proba(x_test) - converged).max()
         print(f"{fit.__name__[3:]:14} {tolerance:10.0e} {seconds:9.2f} {worked:9.2f} {distance:12.1e}", flush=True)
         if distance < NEAR:
-            return seconds, worked
+            return before, (seconds, worked)
+        before = (seconds, worked)
     return None
 
 
@@ -93,10 +99,11 @@ def main():
         print(f"\n{name}, {x.shape[0]} × {x.shape[1]}\n{'':14} {'tolerance':>10} {'seconds':>9} {'of work':>9} {'furthest p':>12}")
         converged = by_ove(x, y, 1e-7, None).predict_proba(x_test)
         ours = first_near(by_ove, x, y, x_test, converged, OURS, given.threads)
-        theirs = first_near(by_scikit_learn, x, y, x_test, converged, THEIRS, given.threads)
+        theirs = first_near(by_scikit_learn, x.astype(np.float64), y, x_test.astype(np.float64), converged, THEIRS, given.threads)
         if ours and theirs:
-            clock, work = ours[0] / theirs[0], ours[1] / theirs[1]
-            print(f"ove takes {clock:.3f} of the time of LogisticRegression, {work:.3f} of its work")
+            clock, work = (ours[1][i] / theirs[1][i] for i in range(2))
+            at_most = ours[1][0] / theirs[0][0] if theirs[0][0] else float("inf")
+            print(f"ove takes {clock:.3f} of the time of LogisticRegression, {work:.3f} of its work; {at_most:.3f} of its last run that is not near")
 
 
 main()

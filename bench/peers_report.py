@@ -1,8 +1,8 @@
 """The table and the plots of what `peers.py` found.
 
-    python bench/peers_report.py [--out bench/out]
+    python bench/peers_report.py [--out bench/out] [--to docs/bench]
 
-Writes OUT/report.md and, for each part and task, SVG plots beside it: quality against time to train and to predict (the upper left is
+Writes report.md into the second folder (the first if it is not given) and, for each part and task, SVG plots beside it: quality against time to train and to predict (the upper left is
 best), and peak memory and model size. The plots have no background and use colours that read on white and on black.
 """
 
@@ -246,9 +246,12 @@ def section(part: str, task: str, runs: list[Run], out: Path) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent / "out")
-    out = parser.parse_args().out
+    parser.add_argument("--to", type=Path)
+    given = parser.parse_args()
+    out = given.to or given.out
+    out.mkdir(parents=True, exist_ok=True)
     plt.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "ove", "font.family": "sans-serif"}
-    found = json.loads((out / "results.json").read_text())
+    found = json.loads((given.out / "results.json").read_text())
     machine, runs = found["machine"], found["runs"]
     text = f"# `ove` and its peers\n\n{machine['cpu']}, {machine['cores']} cores, {machine['memory_bytes'] / 2**30:.0f} GiB.\n\n"
     text += ABOUT.format(rows=found["nlpd_rows"])

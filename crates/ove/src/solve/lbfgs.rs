@@ -104,7 +104,8 @@ pub fn minimise(
     mut watch: impl FnMut(Iteration<'_>) -> ControlFlow<()>,
 ) -> Minimum {
     let length = state.x.len();
-    let mut direction = vec![0.0; length];
+    // Memory for the vectors of a step is taken once: new pages cost as much as what is done with them.
+    let (mut direction, mut divided, mut spare) = (vec![0.0; length], vec![0.0; length], None);
     let mut trial = Trial { x: vec![0.0; length], gradient: vec![0.0; length] };
 
     loop {
@@ -121,24 +122,25 @@ pub fn minimise(
         if f.is_due(*number) {
             f.curvature(x, curvature);
         }
-        let mut slope = descend(gradient, memory, |r| f.divide(curvature, r), &mut direction);
+        let divide = |r: &mut [f64]| f.divide(curvature, r);
+        let mut slope = descend(gradient, memory, divide, &mut divided, &mut direction);
         if slope >= 0.0 {
             // Rounding has spoilt what is remembered: start over from the curvature.
             memory.clear();
-            slope = descend(gradient, memory, |r| f.divide(curvature, r), &mut direction);
+            slope = descend(gradient, memory, divide, &mut divided, &mut direction);
         }
         let start = if memory.is_empty() { 1.0 / slope.abs().sqrt().max(1.0) } else { 1.0 };
         let Some(new_value) = line_search(x, *value, &direction, slope, start, &mut trial, f) else {
             // No step lowers the value: its rounding errors are larger than what is left to gain.
             break;
         };
-        let pair = Pair::new(x, gradient, &trial);
+        let pair = Pair::new(spare.take(), x, gradient, &trial);
         std::mem::swap(x, &mut trial.x);
         std::mem::swap(gradient, &mut trial.gradient);
         *value = new_value;
         if pair.s_y > 0.0 {
             if memory.len() == MEMORY {
-                memory.remove(0);
+                spare = Some(memory.remove(0));
             }
             memory.push(pair);
         }
@@ -167,11 +169,14 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    fn new(x: &[f64], gradient: &[f64], next: &Trial) -> Self {
-        let difference = |new: &[f64], old: &[f64]| -> Vec<f32> {
-            new.par_iter().zip(old).with_min_len(PIECE).map(|(new, old)| (new - old) as f32).collect()
+    /// In the memory of a pair that is no longer needed, if there is one.
+    fn new(spare: Option<Pair>, x: &[f64], gradient: &[f64], next: &Trial) -> Self {
+        let (mut s, mut y) = spare.map_or_else(Default::default, |pair| (pair.s, pair.y));
+        let difference = |new: &[f64], old: &[f64], out: &mut Vec<f32>| {
+            new.par_iter().zip(old).with_min_len(PIECE).map(|(new, old)| (new - old) as f32).collect_into_vec(out);
         };
-        let (s, y) = (difference(&next.x, x), difference(&next.gradient, gradient));
+        difference(&next.x, x, &mut s);
+        difference(&next.gradient, gradient, &mut y);
         let s_gradient = dot_mixed(&s, gradient);
         let s_y = dot_mixed(&s, &next.gradient) - s_gradient;
         Pair { s, y, s_y, s_gradient, s_younger: Vec::new() }
@@ -179,8 +184,14 @@ impl Pair {
 }
 
 /// Fills in −H∇ by the two-loop recursion and returns its slope. Where the recursion asks for the product of an s with a vector
-/// built from ∇ and younger y, that product is built from those of its parts.
-fn descend(gradient: &[f64], memory: &mut [Pair], divide: impl Fn(&mut [f64]), direction: &mut [f64]) -> f64 {
+/// built from ∇ and younger y, that product is built from those of its parts. `divided` is room for B⁻¹y.
+fn descend(
+    gradient: &[f64],
+    memory: &mut [Pair],
+    divide: impl Fn(&mut [f64]),
+    divided: &mut [f64],
+    direction: &mut [f64],
+) -> f64 {
     remember_products(gradient, memory);
     let count = memory.len();
     let memory = &*memory;
@@ -203,9 +214,9 @@ fn descend(gradient: &[f64], memory: &mut [Pair], divide: impl Fn(&mut [f64]), d
         std::array::from_fn(|i| memory.get(i).map_or(0.0, |pair| dot_mixed_piece(&pair.y[range.clone()], r)))
     });
     let gamma = memory.last().map_or(1.0, |youngest| {
-        let mut divided: Vec<f64> = youngest.y.iter().map(|&y| y.into()).collect();
-        divide(&mut divided);
-        youngest.s_y / dot_mixed(&youngest.y, &divided)
+        divided.par_iter_mut().zip(&youngest.y).with_min_len(PIECE).for_each(|(divided, &y)| *divided = y.into());
+        divide(divided);
+        youngest.s_y / dot_mixed(&youngest.y, divided)
     });
 
     // Older pairs first: βᵢ = yᵢ·(r + Σ_{j < i} (αⱼ − βⱼ) sⱼ) / sᵢ·yᵢ.
