@@ -475,18 +475,18 @@ mod tests {
         let curvature: Vec<f64> = vector().iter().map(|x| x.abs() + 0.1).collect();
         let (mut x, mut gradient) = (vector(), vector());
         let divide = |r: &mut [f64]| r.iter_mut().zip(&curvature).for_each(|(r, c)| *r /= c);
-        let (mut memory, mut direction) = (Vec::new(), vec![0.0; n]);
+        let (mut memory, mut divided, mut direction) = (Vec::<Pair>::new(), vec![0.0; n], vec![0.0; n]);
         for _ in 0..5 {
-            descend(&gradient, &mut memory, divide, &mut direction);
+            descend(&gradient, &mut memory, divide, &mut divided, &mut direction);
             let mut next = Trial { x: vector(), gradient: vector() };
             // Make s·y positive, as a convex function does.
             for i in 0..n {
                 next.gradient[i] = gradient[i] + (next.x[i] - x[i]) * curvature[i] + 0.1 * next.gradient[i];
             }
-            memory.push(Pair::new(&x, &gradient, &next));
+            memory.push(Pair::new(memory.first().cloned(), &x, &gradient, &next));
             (x, gradient) = (next.x, next.gradient);
         }
-        let slope = descend(&gradient, &mut memory, divide, &mut direction);
+        let slope = descend(&gradient, &mut memory, divide, &mut divided, &mut direction);
 
         let wide = |v: &[f32]| -> Vec<f64> { v.iter().map(|&v| f64::from(v)).collect() };
         let mut q = gradient.clone();
