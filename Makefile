@@ -15,7 +15,7 @@ PYTHON ?= python3
 VENV := .venv
 export OVE_DATA ?= $(abspath ../shared/data)
 
-.PHONY: demo test rust installed lint deny advisories rust-test valgrind-test fuzz crash python-test package-test page page-test wheel docs bench bench-quick bench-build bench-newsgroups bench-peers bench-serve clean
+.PHONY: demo test rust installed lint deny advisories rust-test valgrind-test fuzz crash python-test package-test page page-test wheel docs bench bench-memory bench-logistic-regression bench-quick bench-build bench-newsgroups bench-peers bench-serve clean
 
 demo:
 	cargo run --release --package ove-cli -- demo

@@ -2,8 +2,9 @@
 
     python bench/peers_report.py [--out bench/out] [--to docs/bench]
 
-Writes report.md into the second folder (the first if it is not given) and, for each part and task, SVG plots beside it: quality against time to train and to predict (the upper left is
-best), and peak memory and model size. The plots have no background and use colours that read on white and on black.
+Writes report.md into the second folder (the first if it is not given) and, for each part and task, SVG plots beside it: quality against time
+to train and to predict (the upper left is best), and peak memory and model size. The plots have no background and use colours that read on
+white and on black.
 """
 
 from __future__ import annotations

@@ -274,12 +274,7 @@ pub fn cache(bytes: &[u8]) {
     assert!(opened.reused);
     let data = opened.data;
     check(&data);
-    let problem = Problem {
-        rows: data.rows(),
-        labels: &data.labels,
-        row_weights: &data.row_weights,
-        classes: data.classes.len(),
-    };
+    let problem = Problem::of(&data);
     for solver in [Solver::Stochastic, Solver::Batch] {
         let options = Options { solver, epochs: 1, iterations: 2, l2: 1.0, threads: 1, ..Options::default() };
         let _ = train(&problem, &options, &mut |_| ControlFlow::Continue(()));

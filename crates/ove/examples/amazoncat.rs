@@ -69,7 +69,7 @@ fn bare_loop(data: &Dataset) -> f64 {
 
 /// Trains for an epoch, or until the limit; the clock starts once the table is there.
 fn training(data: &Dataset, objective: Objective) -> ove::Result<f64> {
-    let problem = Problem { rows: data.rows(), labels: &data.labels, row_weights: &[], classes: data.classes.len() };
+    let problem = Problem::of(data);
     let options = Options {
         objective,
         classes: SAMPLED,

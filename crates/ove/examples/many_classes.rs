@@ -42,7 +42,7 @@ fn main() -> ove::Result<()> {
 /// Over an epoch, from the first batch on, when the table is there.
 fn updates_per_second(data: &Dataset, batch: usize, budget: usize) -> ove::Result<f64> {
     let classes = data.classes.len();
-    let problem = Problem { rows: data.rows(), labels: &data.labels, row_weights: &[], classes };
+    let problem = Problem::of(data);
     let cells = (FEATURES * classes > budget).then_some(budget);
     let options = Options { cells, batch, epochs: 1, step: StepKind::Sgd, ..Options::default() };
     let (mut start, mut rate) = (None, 0.0);

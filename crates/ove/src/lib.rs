@@ -17,7 +17,7 @@
 //! use ove::{Options, Problem, synthetic};
 //!
 //! let data = synthetic::plane(200, 0);
-//! let problem = Problem { rows: data.rows(), labels: &data.labels, row_weights: &[], classes: data.classes.len() };
+//! let problem = Problem::of(&data);
 //! let fit = ove::train(&problem, &Options::default(), &mut |progress| {
 //!     assert!(progress.bound < 0.0); // an unbiased estimate of the bound on the log likelihood of all rows
 //!     ControlFlow::Continue(())

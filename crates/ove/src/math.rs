@@ -76,6 +76,20 @@ vectorised! {
     }
 }
 
+/// Σ term(aᵢ, bᵢ), in eight lanes; for use within [`vectorised`] functions.
+#[inline(always)]
+pub fn lanes<A: Copy, B: Copy>(a: &[A], b: &[B], term: impl Fn(A, B) -> f64) -> f64 {
+    let ((a8, a_rest), (b8, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    let mut sums = [0.0; 8];
+    for (a, b) in a8.iter().zip(b8) {
+        for lane in 0..8 {
+            sums[lane] += term(a[lane], b[lane]);
+        }
+    }
+    let rest: f64 = a_rest.iter().zip(b_rest).map(|(&a, &b)| term(a, b)).sum();
+    sums.iter().sum::<f64>() + rest
+}
+
 /// The part of [`add_rows`] for `N` columns from `from` on.
 #[inline(always)]
 fn add_columns<const N: usize>(

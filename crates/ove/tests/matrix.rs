@@ -20,7 +20,7 @@ fn model(data: &Dataset, weights: Weights, options: Settings) -> Model {
 }
 
 fn forest(data: &Dataset) -> Model {
-    let problem = Problem { rows: data.rows(), labels: &data.labels, row_weights: &[], classes: data.classes.len() };
+    let problem = Problem::of(data);
     let options = ForestOptions::default();
     let (forest, _) = solve::forest::train(&problem, &options, &mut |_| ControlFlow::Continue(())).unwrap();
     model(data, Weights::Forest(forest), Settings::Forest(options))

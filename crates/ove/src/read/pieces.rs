@@ -6,6 +6,8 @@
 use std::io::{BufRead, Read};
 use std::path::Path;
 
+use memchr::memchr_iter;
+
 use super::lines::Lines;
 use super::source::Source;
 use super::xmc::{self, Header};
@@ -64,7 +66,7 @@ impl Pieces {
         if content.is_empty() {
             return self.end();
         }
-        let lines = content.iter().filter(|&&byte| byte == b'\n').count() + usize::from(!content.ends_with(b"\n"));
+        let lines = memchr_iter(b'\n', &content).count() + usize::from(!content.ends_with(b"\n"));
         let mut before = self.lines;
         if let Some((header, given)) = &mut self.header {
             let rows = (header.rows - *given).min(lines as u64);

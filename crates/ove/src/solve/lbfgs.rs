@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 
 use rayon::prelude::*;
 
-use crate::math::vectorised;
+use crate::math::{lanes, vectorised};
 
 /// When to stop.
 #[derive(Debug, Clone, Copy)]
@@ -317,20 +317,6 @@ fn between(low: Probe, high: Probe) -> f64 {
     let d2 = (d1 * d1 - low.slope * high.slope).sqrt();
     let share = 1.0 - (high.slope + d2 - d1) / (high.slope - low.slope + 2.0 * d2);
     low.step + width * if share.is_finite() { share.clamp(0.1, 0.9) } else { 0.5 }
-}
-
-/// Σ term(aᵢ, bᵢ), in eight lanes.
-#[inline(always)]
-fn lanes<A: Copy, B: Copy>(a: &[A], b: &[B], term: impl Fn(A, B) -> f64) -> f64 {
-    let ((a8, a_rest), (b8, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
-    let mut sums = [0.0; 8];
-    for (a, b) in a8.iter().zip(b8) {
-        for lane in 0..8 {
-            sums[lane] += term(a[lane], b[lane]);
-        }
-    }
-    let rest: f64 = a_rest.iter().zip(b_rest).map(|(&a, &b)| term(a, b)).sum();
-    sums.iter().sum::<f64>() + rest
 }
 
 /// y += a x.

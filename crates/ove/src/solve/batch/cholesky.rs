@@ -2,7 +2,7 @@
 //!
 //! A triangle is kept without its empty half: row i is `at(i)..at(i + 1)` and ends on the diagonal. Both solutions run along rows.
 
-use crate::math::vectorised;
+use crate::math::{lanes, vectorised};
 
 /// Where row i of a triangle begins; of n rows, how many numbers they have.
 pub(super) fn at(i: usize) -> usize {
@@ -44,17 +44,10 @@ vectorised! {
     }
 }
 
-/// Σ aᵢ bᵢ, in eight lanes.
+/// Σ aᵢ bᵢ.
 #[inline(always)]
 fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let ((a8, a_rest), (b8, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
-    let mut sums = [0.0; 8];
-    for (a, b) in a8.iter().zip(b8) {
-        for lane in 0..8 {
-            sums[lane] += a[lane] * b[lane];
-        }
-    }
-    sums.iter().sum::<f64>() + a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum::<f64>()
+    lanes(a, b, |a, b| a * b)
 }
 
 #[cfg(test)]

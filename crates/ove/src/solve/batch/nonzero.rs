@@ -13,9 +13,12 @@ pub(super) struct Nonzero {
 impl Nonzero {
     /// A copy of the rows, if at least half of their entries are zeros: it takes no more memory than they do.
     pub fn of(rows: Rows<'_>) -> Option<Self> {
+        if rows.disk().is_some() {
+            return None;
+        }
         let mut entries = 0;
         rows.each(|row| entries += row.values.iter().filter(|&&value| value != 0.0).count());
-        if 2 * entries > rows.entries() || rows.disk().is_some() {
+        if 2 * entries > rows.entries() {
             return None;
         }
         let (mut indices, mut values) = (Vec::with_capacity(entries), Vec::with_capacity(entries));
