@@ -60,7 +60,7 @@ pub struct StochasticFlags {
 #[command(next_help_heading = "Stochastic solver and forest")]
 pub struct PassFlags {
     /// How often each row is visited; without it and --learning-rate, both are chosen on held-out rows, and training stops when these no
-    /// longer gain; by a forest 3 to 8 times, the fewer rows the more [default: 5]
+    /// longer gain; by a forest 3 to 8 times, the fewer rows the more, and two thirds as often by its roots [default: 5]
     #[arg(long, value_name = "E")]
     pub epochs: Option<usize>,
     /// The step for one row and one visited class; chosen on held-out rows without it and --epochs; of a forest 0.5 [default: 0.1]

@@ -161,7 +161,7 @@ pub const FOREST_FROM: usize = 1000;
 pub struct ForestOptions {
     /// How many trees vote.
     pub trees: usize,
-    /// How often each row is visited; if not given, the more often the fewer rows there are.
+    /// How often each row is visited by leaves, and two thirds as often by roots; if not given, the more often the fewer rows there are.
     pub epochs: Option<usize>,
     /// The step for one row; it falls in a straight line.
     pub learning_rate: f64,

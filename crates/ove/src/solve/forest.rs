@@ -33,6 +33,13 @@ const BLOCK: usize = 128;
 /// The most rows that are held out to calibrate probabilities, and the part of all rows that they may be.
 const HELD_OUT: (usize, usize) = (1000, 50);
 
+/// How often a node passes over its rows, where leaves pass over theirs so often: the root sees all rows, and two thirds of the passes do.
+/// On held-out rows, six and four passes of the root: P@1, 3, 5 .919 .827 .694 and .918 .827 .693 (EURLEX57K); three and two: .375 .232 .170
+/// twice (titles).
+fn passes(node: usize, epochs: usize) -> usize {
+    if node == 0 { (2 * epochs).div_ceil(3) } else { epochs }
+}
+
 /// Hears which share of the work is done, and may end the training early.
 pub type Watch<'a> = dyn FnMut(f64) -> ControlFlow<()> + Send + 'a;
 
@@ -188,15 +195,15 @@ impl<'a, 'w> Growth<'a, 'w> {
             }
         }
         // The long ones first; the same order whatever finishes when.
-        let cost = |&(tree, node, _): &(usize, usize, _)| plans[tree].nodes[node].len();
+        let visits = |&(tree, node, _): &(usize, usize, _)| plans[tree].nodes[node].len() * passes(node, self.epochs);
         let mut first: Vec<usize> = (0..jobs.len()).collect();
-        first.sort_by_key(|&job| std::cmp::Reverse(cost(&jobs[job])));
-        let total: usize = jobs.iter().map(|job| cost(job) * job.2.len()).sum::<usize>() * self.epochs;
+        first.sort_by_key(|&job| std::cmp::Reverse(visits(&jobs[job])));
+        let total: usize = jobs.iter().map(|job| visits(job) * job.2.len()).sum();
 
         let features = self.problem.rows.features();
         if let Some(saved) = saved {
             let kept = kept::restore(saved, jobs.len(), features)?;
-            let work = kept.keys().map(|&job| cost(&jobs[job]) * jobs[job].2.len()).sum::<usize>() * self.epochs;
+            let work = kept.keys().map(|&job| visits(&jobs[job]) * jobs[job].2.len()).sum();
             self.passed.store(work, Ordering::Relaxed);
             let weights = kept.values().map(|learned| learned.weights.entries.len()).sum();
             self.weights.store(weights, Ordering::Relaxed);
@@ -212,9 +219,9 @@ impl<'a, 'w> Growth<'a, 'w> {
                 examples: &plans[tree].nodes[node],
                 children,
                 options: self.options,
-                epochs: self.epochs,
+                passes: passes(node, self.epochs),
             };
-            let mut left = work.examples.len() * self.epochs;
+            let mut left = visits(&jobs[job]);
             let weights = work.train(seed, local, &mut |rows| {
                 left -= rows;
                 self.report(rows * width, total)
