@@ -252,15 +252,15 @@ impl Level {
                 view.expect_nodes(ahead as usize);
             }
             let cells = view.cells(feature as usize);
-            let (mut cell, mut first) = (cells.start, 0);
+            let (known_to, mut first) = (&view.nodes[cells.clone()], 0);
+            // A frequent feature is known to every node.
+            let to_all = known_to.len() == view.children.len() - 1;
             for &node in nodes {
-                // Both rise: each search starts where the last one ended.
-                cell += view.nodes[cell..cells.end].partition_point(|&n| n < node);
-                if cell == cells.end {
-                    break;
-                }
                 let last = first + view.children[usize::from(node) + 1] - view.children[usize::from(node)];
-                if view.nodes[cell] == node {
+                // No search starts where the last one ended: the processor does several at a time.
+                let at = if to_all { node.into() } else { known_to.partition_point(|&n| n < node) };
+                if known_to.get(at) == Some(&node) {
+                    let cell = cells.start + at;
                     prefetch(&view.ends[cell]);
                     found.push(Found { cell, scores: first..last, value });
                     if found.len() == FOUND {
