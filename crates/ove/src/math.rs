@@ -76,7 +76,7 @@ vectorised! {
     }
 }
 
-/// Σ term(aᵢ, bᵢ), in eight lanes; for use within [`vectorised`] functions.
+/// Σ term(aᵢ, bᵢ), in eight lanes; for use within `vectorised` functions.
 #[inline(always)]
 pub fn lanes<A: Copy, B: Copy>(a: &[A], b: &[B], term: impl Fn(A, B) -> f64) -> f64 {
     let ((a8, a_rest), (b8, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
