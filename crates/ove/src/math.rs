@@ -3,6 +3,9 @@
 //! Scalar functions never overflow and need no clamp: each works on an exponential of a number that is not positive.
 //! Vector kernels add in a fixed order and without fused multiply-add, so SSE2, AVX2 and NEON give the same bits.
 
+use std::iter::Sum;
+use std::ops::{Add, AddAssign};
+
 pub(crate) use crate::machine::vectorised;
 
 /// log(1 + eˣ) and its derivative σ(x), from one exponential.
@@ -78,16 +81,19 @@ vectorised! {
 
 /// Σ term(aᵢ, bᵢ), in eight lanes; for use within `vectorised` functions.
 #[inline(always)]
-pub fn lanes<A: Copy, B: Copy>(a: &[A], b: &[B], term: impl Fn(A, B) -> f64) -> f64 {
+pub fn lanes<A: Copy, B: Copy, S>(a: &[A], b: &[B], term: impl Fn(A, B) -> S) -> S
+where
+    S: Copy + Default + AddAssign + Add<Output = S> + Sum,
+{
     let ((a8, a_rest), (b8, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
-    let mut sums = [0.0; 8];
+    let mut sums = [S::default(); 8];
     for (a, b) in a8.iter().zip(b8) {
         for lane in 0..8 {
             sums[lane] += term(a[lane], b[lane]);
         }
     }
-    let rest: f64 = a_rest.iter().zip(b_rest).map(|(&a, &b)| term(a, b)).sum();
-    sums.iter().sum::<f64>() + rest
+    let rest: S = a_rest.iter().zip(b_rest).map(|(&a, &b)| term(a, b)).sum();
+    sums.into_iter().sum::<S>() + rest
 }
 
 /// The part of [`add_rows`] for `N` columns from `from` on.

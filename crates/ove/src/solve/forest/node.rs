@@ -15,7 +15,7 @@ use std::ops::{ControlFlow, Range};
 use crate::data::Rows;
 use crate::forest::{BIAS, Entry};
 use crate::machine::{prefetch, zeroed};
-use crate::math::vectorised;
+use crate::math::{lanes, vectorised};
 use crate::options::ForestOptions;
 use crate::random::Stream;
 
@@ -317,14 +317,7 @@ impl Product<'_> {
 vectorised! {
     /// ‖x‖².
     fn squares(values: &[f32]) -> f32 {
-        let (vectors, rest) = values.as_chunks::<LANES>();
-        let mut sums = [0.0; LANES];
-        for values in vectors {
-            for (sum, value) in sums.iter_mut().zip(values) {
-                *sum += value * value;
-            }
-        }
-        sums.iter().sum::<f32>() + rest.iter().map(|value| value * value).sum::<f32>()
+        lanes(values, values, |a, b| a * b)
     }
 }
 
