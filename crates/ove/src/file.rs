@@ -31,7 +31,7 @@ use crate::places::Places;
 use crate::text::{Names, Text, TextOptions};
 use levels::Levels;
 
-const VERSION: &str = "2";
+const VERSION: &str = "3";
 
 impl Model {
     /// Writes the model.
@@ -273,7 +273,7 @@ fn parse_linear(
         return Err(format!("bias {:?} for {classes} classes", bias.shape()));
     }
     let bias_bytes = floats(&bias)?;
-    if file.tensor("entries").is_ok() {
+    if levels::are_in(file) {
         let bias = source.numbers(bias_bytes);
         check_finite(&bias)?;
         let level = Levels::of(source, file)?.all(Linear::blocks(classes))?;

@@ -18,11 +18,14 @@
 //! Where rows have several, the probability of a class is that of being one of them: v^γ. τ and γ are fitted on rows that were held out.
 //! The best classes are looked for in the [`BEAM`] leaves of each tree that lack least.
 
+mod cell;
 mod level;
 mod probabilities;
 
+pub use cell::Entry;
+pub(crate) use cell::is_whole;
 pub(crate) use level::BIAS;
-pub use level::{Entry, Level, Parts};
+pub use level::{Builder, Level, Parts};
 
 use crate::data::Row;
 use crate::linear::Prediction;
@@ -110,13 +113,35 @@ impl Tree {
 /// Room for the numbers of one row, kept from row to row.
 #[derive(Debug, Clone, Default)]
 pub struct Scratch {
-    /// −E of the leaves, tree by tree.
-    roots: Vec<Vec<f32>>,
-    leaf: Vec<f32>,
-    best: Vec<u16>,
+    trees: Vec<Seen>,
     /// Σ over trees of the votes for the classes seen.
     sums: Vec<f32>,
-    seen: Vec<u32>,
+    classes: Vec<u32>,
+}
+
+/// What a row has seen of a tree.
+#[derive(Debug, Clone, Default)]
+struct Seen {
+    /// −E of all leaves.
+    root: Vec<f32>,
+    /// The leaves that were searched, rising.
+    leaves: Vec<u16>,
+    /// −E of their classes, leaf by leaf.
+    classes: Vec<f32>,
+}
+
+impl Seen {
+    /// −E of the classes of a leaf: a copy if it was searched.
+    fn leaf(&self, tree: &Tree, leaf: usize, row: Row<'_>) -> Vec<f32> {
+        let width = |leaf: u16| tree.leaf_classes(leaf).len();
+        if let Ok(at) = self.leaves.binary_search(&(leaf as u16)) {
+            let start = self.leaves[..at].iter().map(|&leaf| width(leaf)).sum::<usize>();
+            return self.classes[start..start + width(leaf as u16)].to_vec();
+        }
+        let mut classes = Vec::new();
+        tree.leaves.energies(&[leaf as u16], row, &mut classes);
+        classes
+    }
 }
 
 impl Forest {
@@ -143,7 +168,7 @@ impl Forest {
 
     /// How many weights are kept.
     pub fn weights(&self) -> usize {
-        self.trees.iter().flat_map(|tree| [&tree.root, &tree.leaves]).map(|level| level.parts().entries.len()).sum()
+        self.trees.iter().flat_map(|tree| [&tree.root, &tree.leaves]).map(|level| level.entries().count()).sum()
     }
 
     /// Drops the weights below a threshold.
@@ -155,9 +180,10 @@ impl Forest {
 
     /// Looks at the roots of all trees: the start of everything about a row.
     pub fn begin(&self, row: Row<'_>, scratch: &mut Scratch) {
-        scratch.roots.resize(self.trees.len(), Vec::new());
-        for (tree, root) in self.trees.iter().zip(&mut scratch.roots) {
-            tree.root.energies(&[0], row, root);
+        scratch.trees.resize(self.trees.len(), Seen::default());
+        for (tree, seen) in self.trees.iter().zip(&mut scratch.trees) {
+            tree.root.energies(&[0], row, &mut seen.root);
+            seen.leaves.clear();
         }
     }
 
@@ -183,33 +209,30 @@ impl Forest {
 
     /// The `count` classes with the most votes, with these in place of probabilities.
     pub(crate) fn votes(&self, row: Row<'_>, count: usize, scratch: &mut Scratch) -> Vec<Prediction> {
-        let Scratch { roots, leaf, best, sums, seen } = scratch;
+        let Scratch { trees, sums, classes } = scratch;
         sums.resize(self.classes, 0.0);
-        for (tree, root) in self.trees.iter().zip(&*roots) {
-            largest(root, BEAM, best);
-            keep_near(root, best);
-            tree.leaves.energies(best, row, leaf);
-            let classes = best
-                .iter()
-                .flat_map(|&node| tree.leaf_classes(node).iter().map(move |&class| (class, root[usize::from(node)])));
-            for ((class, of_leaf), &of_class) in classes.zip(&*leaf) {
+        for (tree, seen) in self.trees.iter().zip(trees) {
+            nearest(&seen.root, &mut seen.leaves);
+            tree.leaves.energies(&seen.leaves, row, &mut seen.classes);
+            let of_leaf = |&leaf: &u16| tree.leaf_classes(leaf).iter().map(move |&class| (class, leaf));
+            for ((class, leaf), &of_class) in seen.leaves.iter().flat_map(of_leaf).zip(&seen.classes) {
                 let sum = &mut sums[class as usize];
                 if *sum == 0.0 {
-                    seen.push(class);
+                    classes.push(class);
                 }
-                *sum += (of_leaf + of_class).exp().max(f32::MIN_POSITIVE);
+                *sum += (seen.root[usize::from(leaf)] + of_class).exp().max(f32::MIN_POSITIVE);
             }
         }
         let better = |&a: &u32, &b: &u32| sums[b as usize].total_cmp(&sums[a as usize]).then(a.cmp(&b));
-        if count < seen.len() {
-            seen.select_nth_unstable_by(count, better);
+        if count < classes.len() {
+            classes.select_nth_unstable_by(count, better);
         }
-        let mut top = seen[..count.min(seen.len())].to_vec();
+        let mut top = classes[..count.min(classes.len())].to_vec();
         top.sort_unstable_by(better);
         let trees = self.trees.len() as f64;
         let vote = |class: u32| Prediction { class, probability: f64::from(sums[class as usize]) / trees };
         let top = top.into_iter().map(vote).collect();
-        seen.drain(..).for_each(|class| sums[class as usize] = 0.0);
+        classes.drain(..).for_each(|class| sums[class as usize] = 0.0);
         top
     }
 
@@ -220,13 +243,11 @@ impl Forest {
 
     /// The ways to a class of the row that [`begin`](Forest::begin) saw.
     pub(crate) fn ways(&self, row: Row<'_>, class: u32, scratch: &Scratch) -> Ways {
-        let of_tree = |(tree, root): (&Tree, &Vec<f32>)| {
+        let of_tree = |(tree, seen): (&Tree, &Seen)| {
             let (leaf, child) = tree.place(class);
-            let mut classes = Vec::new();
-            tree.leaves.energies(&[leaf as u16], row, &mut classes);
-            [(root.clone(), leaf), (classes, child)]
+            [(seen.root.clone(), leaf), (seen.leaf(tree, leaf, row), child)]
         };
-        Ways(self.trees.iter().zip(&scratch.roots).map(of_tree).collect())
+        Ways(self.trees.iter().zip(&scratch.trees).map(of_tree).collect())
     }
 
     /// How much a feature speaks for a class, as a mean over trees of its weights on the way to the class.
@@ -264,10 +285,11 @@ impl Ways {
     }
 }
 
-/// Leaves out those that lack too much more than the best to matter.
-fn keep_near(energies: &[f32], places: &mut Vec<u16>) {
-    let best = places.iter().map(|&place| energies[usize::from(place)]).fold(f32::NEG_INFINITY, f32::max);
-    places.retain(|&place| energies[usize::from(place)] >= best - NEAR);
+/// The [`BEAM`] leaves that lack least, rising, without those that lack too much more than the best to matter.
+fn nearest(root: &[f32], leaves: &mut Vec<u16>) {
+    largest(root, BEAM, leaves);
+    let best = leaves.iter().map(|&leaf| root[usize::from(leaf)]).fold(f32::NEG_INFINITY, f32::max);
+    leaves.retain(|&leaf| root[usize::from(leaf)] >= best - NEAR);
 }
 
 /// The places of the `count` largest numbers, rising.

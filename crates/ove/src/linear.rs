@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use crate::data::{Row, Rows};
 use crate::error::{Error, Result};
-use crate::forest::{Entry, Level, Parts};
+use crate::forest::{Builder, Entry, Level};
 use crate::machine;
 use crate::math::{log_sum_exp, vectorised};
 use crate::numbers::Numbers;
@@ -118,7 +118,7 @@ impl Linear {
 
     /// How many weights are stored.
     pub fn weights(&self) -> usize {
-        self.kept().map_or(self.places.cells(), |level| level.parts().entries.len())
+        self.kept().map_or(self.places.cells(), |level| level.entries().count())
     }
 
     /// Drops the weights below a threshold and keeps the others in 16 bits.
@@ -205,28 +205,24 @@ impl Linear {
 
 /// The weights of a dense table that are at least this large.
 fn kept(places: Places, table: &[f32], threshold: f32) -> Result<Level> {
-    let (mut starts, mut nodes, mut ends, mut entries) = (vec![0], Vec::new(), Vec::new(), Vec::new());
+    let (mut builder, mut entries) = (Builder::new(Linear::blocks(places.classes())), Vec::new());
     for feature in 0..places.features() as u32 {
         for (node, block) in table[places.of_feature(feature)].chunks(BLOCK).enumerate() {
-            let before = entries.len();
             let large = block.iter().enumerate().filter(|(_, weight)| **weight != 0.0 && weight.abs() >= threshold);
+            entries.clear();
             entries.extend(large.map(|(child, &weight)| Entry::new(child as u16, weight)));
-            if entries.len() > before {
-                nodes.push(node as u16);
-                ends.push(entries.len() as u32);
-            }
+            builder.push(node, &entries);
         }
-        starts.push(nodes.len() as u32);
-        if u32::try_from(entries.len()).is_err() {
-            return Err(Error::Option {
-                name: "prune",
-                found: format!("more than {} weights from {threshold} on", u32::MAX),
-                allowed: "a pruned model holds fewer; raise the threshold".into(),
-            });
+        builder.end_feature();
+        if builder.is_full() {
+            break;
         }
     }
-    let parts = Parts { starts: starts.into(), nodes: nodes.into(), ends: ends.into(), entries: entries.into() };
-    Ok(Level::new(Linear::blocks(places.classes()), parts).expect("weights come in order"))
+    builder.build().ok_or_else(|| Error::Option {
+        name: "prune",
+        found: format!("more weights from {threshold} on than a pruned model can hold"),
+        allowed: format!("at most {} that are far apart; raise the threshold", u32::MAX / 2),
+    })
 }
 
 vectorised! {

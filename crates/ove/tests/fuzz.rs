@@ -58,3 +58,13 @@ fn every_target_takes_what_is_made_from_its_corpus() {
         }
     }
 }
+
+#[test]
+fn seeds_of_models_are_models() {
+    for seed in corpus("model") {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model");
+        fs::write(&path, seed).unwrap();
+        ove::Model::load(&path).unwrap();
+    }
+}

@@ -4,14 +4,17 @@
 //! starts       levels × (D + 1)    where the cells of each feature start, counted from the level's first
 //! ends         cells               where the weights of each cell end, counted from the level's first
 //! nodes        cells               of which node each cell is, 16 bits
-//! entries      weights × 2         the child, then the weight: bfloat16, the upper half of a 32-bit float
+//! cell_weights all                 of each cell, 16 bits: if as many as its node has children, their weights; otherwise a child, its
+//!                                  weight, the next child, … (weights are bfloat16, the upper half of a 32-bit float)
 //! ```
 
 use bytemuck::Pod;
 use safetensors::{Dtype, SafeTensors};
 
 use super::{Source, Tensor};
-use crate::forest::{Entry, Level, Parts};
+use crate::forest::{Level, Parts};
+
+const CELL_WEIGHTS: &str = "cell_weights";
 
 /// The tensors of some levels.
 pub(super) fn tensors<'a>(levels: &[&'a Level]) -> Vec<Tensor<'a>> {
@@ -25,14 +28,17 @@ pub(super) fn tensors<'a>(levels: &[&'a Level]) -> Vec<Tensor<'a>> {
         let shape = vec![lists.iter().map(|list| list.len()).sum()];
         Tensor { name, dtype, shape, pieces: lists.into_iter().map(|list| bytemuck::cast_slice(list).into()).collect() }
     }
-    let mut entries = joined("entries", "U16", levels, |parts| &parts.entries);
-    entries.shape.push(2);
     vec![
         joined("starts", "U32", levels, |parts| &parts.starts),
         joined("ends", "U32", levels, |parts| &parts.ends),
         joined("nodes", "U16", levels, |parts| &parts.nodes),
-        entries,
+        joined(CELL_WEIGHTS, "U16", levels, |parts| &parts.weights),
     ]
+}
+
+/// Whether a file has levels.
+pub(super) fn are_in(file: &SafeTensors) -> bool {
+    file.tensor(CELL_WEIGHTS).is_ok()
 }
 
 /// What of the tensors is not read yet.
@@ -41,7 +47,7 @@ pub(super) struct Levels<'a> {
     starts: &'a [u8],
     ends: &'a [u8],
     nodes: &'a [u8],
-    entries: &'a [u8],
+    weights: &'a [u8],
 }
 
 impl<'a> Levels<'a> {
@@ -51,7 +57,7 @@ impl<'a> Levels<'a> {
             starts: bytes(file, "starts", Dtype::U32)?,
             ends: bytes(file, "ends", Dtype::U32)?,
             nodes: bytes(file, "nodes", Dtype::U16)?,
-            entries: bytes(file, "entries", Dtype::U16)?,
+            weights: bytes(file, CELL_WEIGHTS, Dtype::U16)?,
         })
     }
 
@@ -61,7 +67,7 @@ impl<'a> Levels<'a> {
         let ends = take::<u32>(&mut self.ends, last(starts))?;
         let parts = Parts {
             nodes: self.source.numbers(take::<u16>(&mut self.nodes, last(starts))?),
-            entries: self.source.numbers(take::<Entry>(&mut self.entries, last(ends))?),
+            weights: self.source.numbers(take::<u16>(&mut self.weights, last(ends))?),
             starts: self.source.numbers(starts),
             ends: self.source.numbers(ends),
         };

@@ -1,62 +1,26 @@
 //! The nodes of one level of a tree: which of its children a row belongs to, for any few of the nodes.
 //!
-//! Weights are sparse: the feature, then the node, then the child, two bytes for the child and two for the weight (bfloat16: the upper
-//! half of a 32-bit float). A feature of a row brings its nodes in one piece, and each node its weights in another:
+//! Weights are sparse: the feature, then the node, then the child. A feature of a row brings its nodes in one piece, and each node its
+//! weights in another ([`Cell`]), those of all its children or pairs of a child and its weight:
 //!
 //! ```text
-//! starts    feature 0: 0    feature 1: 2      …      where its cells start
-//! nodes     3      17       17                …      of each cell
-//! ends      1      3        4                 …      where its entries end
-//! entries   (0,.7) (0,.2)(5,−.4)  (2, 1.3)    …
+//! starts    feature 0: 0          feature 1: 2      …      where its cells start
+//! nodes     3      17             17                …      of each cell
+//! ends      2      5              7                 …      where its weights end
+//! weights   0,.7   .2,0,−.4       2,1.3             …
 //! ```
 
 use std::ops::Range;
 
-use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
 
+use super::cell::{self, Cell, Entry};
 use crate::data::Row;
 use crate::machine::{prefetch, vectorised};
 use crate::numbers::Numbers;
 
 /// What every child scores without a feature of the node: the margin of a row that does not belong to it.
 pub(crate) const BIAS: f32 = -1.0;
-
-/// The weight of one child.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
-#[repr(C)]
-pub struct Entry {
-    child: u16,
-    /// The upper half of a 32-bit float.
-    weight: u16,
-}
-
-impl Entry {
-    /// Rounds the weight to the nearest of 16 bits.
-    pub fn new(child: u16, weight: f32) -> Self {
-        let bits = weight.to_bits();
-        let to_even = 0x7fff + (bits >> 16 & 1);
-        let rounded = Entry { child, weight: (bits.wrapping_add(to_even) >> 16) as u16 };
-        // The largest numbers are rounded down, for there is none above them.
-        if weight.is_finite() && rounded.weight().is_infinite() {
-            Entry { weight: rounded.weight - 1, ..rounded }
-        } else {
-            rounded
-        }
-    }
-
-    /// The child.
-    #[inline]
-    pub fn child(self) -> usize {
-        self.child.into()
-    }
-
-    /// Its weight.
-    #[inline]
-    pub fn weight(self) -> f32 {
-        f32::from_bits(u32::from(self.weight) << 16)
-    }
-}
 
 /// Linear scores for the children of some nodes.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -73,10 +37,10 @@ pub struct Parts {
     pub starts: Numbers<u32>,
     /// The node of each cell.
     pub nodes: Numbers<u16>,
-    /// Where its entries end.
+    /// Where its weights end.
     pub ends: Numbers<u32>,
-    /// The entries.
-    pub entries: Numbers<Entry>,
+    /// The weights of all cells.
+    pub weights: Numbers<u16>,
 }
 
 /// The same as slices: found once, then read often.
@@ -86,7 +50,7 @@ struct View<'a> {
     starts: &'a [u32],
     nodes: &'a [u16],
     ends: &'a [u32],
-    entries: &'a [Entry],
+    weights: &'a [u16],
 }
 
 /// A cell whose weights a row needs: they are added to the scores of the node's children, times the value of the row's feature.
@@ -97,20 +61,14 @@ struct Found {
 }
 
 vectorised! {
-    /// Adds the weights of these cells, and leaves no cell. Where all children have a weight, as those of a node have for a frequent feature,
-    /// they go in vectors.
+    /// Adds the weights of these cells, and leaves no cell.
     fn add(view: View<'_>, found: &mut Vec<Found>, scores: &mut [f32]) {
         for cell in &*found {
-            let entries = view.entries_of(cell.cell);
-            [entries.first(), entries.last()].into_iter().flatten().for_each(prefetch);
+            let weights = view.weights_of(cell.cell);
+            weights.iter().step_by(LINE).chain(weights.last()).for_each(prefetch);
         }
         for Found { cell, scores: range, value } in found.drain(..) {
-            let (entries, scores) = (view.entries_of(cell), &mut scores[range]);
-            if entries.len() == scores.len() {
-                scores.iter_mut().zip(entries).for_each(|(score, entry)| *score += value * entry.weight());
-            } else {
-                entries.iter().for_each(|entry| scores[entry.child()] += value * entry.weight());
-            }
+            Cell::of(view.weights_of(cell), range.len()).add(value, &mut scores[range]);
         }
     }
 }
@@ -119,10 +77,10 @@ vectorised! {
 /// and waiting for one after the other takes most of the time of a prediction.
 const FOUND: usize = 64;
 
-/// How many features ahead the nodes of a feature are asked for.
+/// How many features ahead the nodes of a feature are asked for; twice as many, where they start.
 const AHEAD: usize = 4;
 
-/// Nodes in a line of the cache.
+/// Nodes, or weights, in a line of the cache.
 const LINE: usize = 32;
 
 impl<'a> View<'a> {
@@ -138,15 +96,21 @@ impl<'a> View<'a> {
     }
 
     #[inline]
-    fn entries_of(&self, cell: usize) -> &'a [Entry] {
+    fn weights_of(&self, cell: usize) -> &'a [u16] {
         let start = if cell == 0 { 0 } else { self.ends[cell - 1] };
-        &self.entries[start as usize..self.ends[cell] as usize]
+        &self.weights[start as usize..self.ends[cell] as usize]
     }
 
     /// How many children a node has.
     #[inline]
     fn width(&self, node: usize) -> Option<usize> {
         Some(self.children.get(node + 1)? - self.children[node])
+    }
+
+    /// The node of a cell, and its weights.
+    fn cell(&self, cell: usize) -> (usize, Cell<'a>) {
+        let node = usize::from(self.nodes[cell]);
+        (node, Cell::of(self.weights_of(cell), self.children[node + 1] - self.children[node]))
     }
 
     /// Whether the weights of a feature are in order and belong to children that are there.
@@ -157,16 +121,7 @@ impl<'a> View<'a> {
         }
         for cell in cells {
             let Some(width) = self.width(self.nodes[cell].into()) else { return Err("a node that is not there") };
-            let entries = self.entries_of(cell);
-            if entries.last().is_some_and(|entry| entry.child() >= width) {
-                return Err("a weight of a child that is not there");
-            }
-            if !entries.is_sorted_by(|a, b| a.child < b.child) {
-                return Err("a node whose children do not rise");
-            }
-            if entries.iter().any(|entry| !entry.weight().is_finite()) {
-                return Err("a weight that is not finite");
-            }
+            Cell::check(self.weights_of(cell), width)?;
         }
         Ok(())
     }
@@ -176,12 +131,12 @@ impl Level {
     /// From its parts, after a check that they fit together. `children` says where the children of each node start.
     pub fn new(children: Vec<usize>, parts: Parts) -> Result<Self, &'static str> {
         let level = Level { children, parts };
-        let View { starts, nodes, ends, entries, .. } = level.view();
+        let View { starts, nodes, ends, weights, .. } = level.view();
         let last = |numbers: &[u32]| numbers.last().copied().unwrap_or(0) as usize;
         if starts.first() != Some(&0) || last(starts) != nodes.len() || nodes.len() != ends.len() {
             return Err("features and nodes that do not match");
         }
-        if last(ends) != entries.len() {
+        if last(ends) != weights.len() {
             return Err("nodes and weights that do not match");
         }
         if !starts.is_sorted() || !ends.is_sorted() {
@@ -193,8 +148,8 @@ impl Level {
     }
 
     fn view(&self) -> View<'_> {
-        let Parts { starts, nodes, ends, entries } = &self.parts;
-        View { children: &self.children, starts, nodes, ends, entries }
+        let Parts { starts, nodes, ends, weights } = &self.parts;
+        View { children: &self.children, starts, nodes, ends, weights }
     }
 
     /// Its numbers.
@@ -202,12 +157,13 @@ impl Level {
         &self.parts
     }
 
-    /// All weights, with their features and nodes, in order.
+    /// All weights that are not zero, with their features and nodes, in order.
     pub fn entries(&self) -> impl Iterator<Item = (usize, usize, Entry)> {
         let view = self.view();
         let cells = (0..self.features()).flat_map(move |feature| view.cells(feature).map(move |cell| (feature, cell)));
         cells.flat_map(move |(feature, cell)| {
-            view.entries_of(cell).iter().map(move |&entry| (feature, usize::from(view.nodes[cell]), entry))
+            let (node, cell) = view.cell(cell);
+            cell.entries().map(move |entry| (feature, node, entry))
         })
     }
 
@@ -224,20 +180,17 @@ impl Level {
     /// Drops the weights below a threshold.
     pub fn prune(&mut self, threshold: f32) {
         let view = self.view();
-        let (mut starts, mut nodes, mut ends, mut entries) = (vec![0], Vec::new(), Vec::new(), Vec::new());
+        let (mut builder, mut kept) = (Builder::new(self.children.clone()), Vec::new());
         for feature in 0..self.features() {
             for cell in view.cells(feature) {
-                let before = entries.len();
-                let kept = view.entries_of(cell).iter().filter(|entry| entry.weight().abs() >= threshold);
-                entries.extend(kept.copied());
-                if entries.len() > before {
-                    nodes.push(view.nodes[cell]);
-                    ends.push(entries.len() as u32);
-                }
+                let (node, cell) = view.cell(cell);
+                kept.clear();
+                kept.extend(cell.entries().filter(|entry| entry.weight().abs() >= threshold));
+                builder.push(node, &kept);
             }
-            starts.push(nodes.len() as u32);
+            builder.end_feature();
         }
-        self.parts = Parts { starts: starts.into(), nodes: nodes.into(), ends: ends.into(), entries: entries.into() };
+        *self = builder.build().expect("no more weights than there were");
     }
 
     /// f_c(x) of the children of some nodes, rising, node after node.
@@ -248,17 +201,21 @@ impl Level {
         let known = row.indices.partition_point(|&feature| (feature as usize) < self.features());
         let mut found = Vec::with_capacity(FOUND);
         for (at, (&feature, &value)) in row.indices[..known].iter().zip(row.values).enumerate() {
+            if let Some(&ahead) = row.indices[..known].get(at + 2 * AHEAD) {
+                prefetch(&view.starts[ahead as usize]);
+            }
             if let Some(&ahead) = row.indices[..known].get(at + AHEAD) {
                 view.expect_nodes(ahead as usize);
             }
             let cells = view.cells(feature as usize);
             let (known_to, mut first) = (&view.nodes[cells.clone()], 0);
-            // A frequent feature is known to every node.
-            let to_all = known_to.len() == view.children.len() - 1;
+            let missing = view.children.len() - 1 - known_to.len();
             for &node in nodes {
                 let last = first + view.children[usize::from(node) + 1] - view.children[usize::from(node)];
-                // No search starts where the last one ended: the processor does several at a time.
-                let at = if to_all { node.into() } else { known_to.partition_point(|&n| n < node) };
+                // A frequent feature is known to nearly every node, so that few can be missing before this one. No search starts where the
+                // last one ended: the processor does several at a time.
+                let before = usize::from(node).saturating_sub(missing)..known_to.len().min(node.into());
+                let at = before.start + known_to[before].partition_point(|&n| n < node);
                 if known_to.get(at) == Some(&node) {
                     let cell = cells.start + at;
                     prefetch(&view.ends[cell]);
@@ -279,10 +236,8 @@ impl Level {
         let known = row.indices.partition_point(|&feature| (feature as usize) < self.features());
         for (&feature, &value) in row.indices[..known].iter().zip(row.values) {
             for cell in view.cells(feature as usize) {
-                let scores = &mut scores[view.children[usize::from(view.nodes[cell])]..];
-                for entry in view.entries_of(cell) {
-                    scores[entry.child()] += value * entry.weight();
-                }
+                let (node, cell) = view.cell(cell);
+                cell.add(value, &mut scores[view.children[node]..view.children[node + 1]]);
             }
         }
     }
@@ -308,7 +263,109 @@ impl Level {
         let view = self.view();
         let cells = view.cells(feature);
         let Ok(at) = view.nodes[cells.clone()].binary_search(&(node as u16)) else { return 0.0 };
-        let entries = view.entries_of(cells.start + at);
-        entries.iter().find(|entry| entry.child() == child).map_or(0.0, |entry| entry.weight())
+        view.cell(cells.start + at).1.weight_of(child)
+    }
+}
+
+/// A level that is being built: feature by feature, the nodes of each rising, and the children of each node.
+pub struct Builder {
+    children: Vec<usize>,
+    starts: Vec<u32>,
+    nodes: Vec<u16>,
+    ends: Vec<u32>,
+    weights: Vec<u16>,
+}
+
+impl Builder {
+    /// With no feature yet; `children` says where the children of each node start, and where the last ones end.
+    pub fn new(children: Vec<usize>) -> Self {
+        Builder { children, starts: vec![0], nodes: Vec::new(), ends: Vec::new(), weights: Vec::new() }
+    }
+
+    /// Adds the weights of a node for the feature at hand; without any, the node does not know the feature.
+    pub fn push(&mut self, node: usize, entries: &[Entry]) {
+        if !entries.is_empty() {
+            cell::write(entries, self.children[node + 1] - self.children[node], &mut self.weights);
+            self.nodes.push(node as u16);
+            self.ends.push(self.weights.len() as u32);
+        }
+    }
+
+    /// Goes to the next feature.
+    pub fn end_feature(&mut self) {
+        self.starts.push(self.nodes.len() as u32);
+    }
+
+    /// Whether there are more weights than can be counted.
+    pub fn is_full(&self) -> bool {
+        u32::try_from(self.weights.len()).is_err()
+    }
+
+    /// The level, if its weights can be counted.
+    pub fn build(self) -> Option<Level> {
+        if self.is_full() {
+            return None;
+        }
+        let Builder { children, starts, nodes, ends, weights } = self;
+        let parts = Parts { starts: starts.into(), nodes: nodes.into(), ends: ends.into(), weights: weights.into() };
+        Some(Level::new(children, parts).expect("weights come in order"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Stream;
+
+    /// Nodes of 1, 2, 3, … children; features from those that no node knows to those that all know.
+    fn level(nodes: usize, features: usize) -> Level {
+        let mut random = Stream::of(&[3]);
+        let mut builder = Builder::new((0..=nodes).map(|node| node * (node + 1) / 2).collect());
+        for feature in 0..features {
+            for node in 0..nodes {
+                let mut is_in = |part: usize| random.below(features as u64) < part as u64;
+                let entries: Vec<Entry> = (0..=node as u16)
+                    .filter(|&child| is_in(feature) && is_in(features / 2 + usize::from(child)))
+                    .map(|child| Entry::new(child, f32::from(child) - 2.5))
+                    .collect();
+                builder.push(node, &entries);
+            }
+            builder.end_feature();
+        }
+        builder.build().unwrap()
+    }
+
+    /// The same, weight by weight.
+    fn slow_scores(level: &Level, nodes: &[u16], row: Row<'_>) -> Vec<f32> {
+        let children =
+            nodes.iter().flat_map(|&node| (0..=usize::from(node)).map(move |child| (usize::from(node), child)));
+        let score = |(node, child)| {
+            let known =
+                row.indices.iter().zip(row.values).filter(|(feature, _)| (**feature as usize) < level.features());
+            known.fold(BIAS, |sum, (&feature, value)| sum + value * level.weight_of(feature as usize, node, child))
+        };
+        children.map(score).collect()
+    }
+
+    #[test]
+    fn scores_are_those_of_weight_by_weight_also_after_pruning() {
+        let (nodes, features) = (40, 30);
+        let mut level = level(nodes, features);
+        let indices: Vec<u32> = (0..features as u32 + 5).collect();
+        let values: Vec<f32> = indices.iter().map(|&feature| 0.25 + feature as f32 / 64.0).collect();
+        let (row, mut scores) = (Row { indices: &indices, values: &values }, Vec::new());
+        let before = level.entries().count();
+        for threshold in [0.0, 2.0, 20.0] {
+            level.prune(threshold);
+            for chosen in [&[0][..], &[39], &[3, 4, 17, 31], &(0..40).collect::<Vec<u16>>()] {
+                level.scores(chosen, row, &mut scores);
+                assert_eq!(scores, slow_scores(&level, chosen, row), "{threshold} {chosen:?}");
+            }
+            let mut all = vec![BIAS; nodes * (nodes + 1) / 2];
+            level.add_all(row, &mut all);
+            assert_eq!(all, scores, "{threshold}");
+            assert!(level.entries().all(|(_, _, entry)| entry.weight().abs() >= threshold));
+        }
+        assert!(before > 5000 && (1..before / 2).contains(&level.entries().count()), "{before}");
     }
 }

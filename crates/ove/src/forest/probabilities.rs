@@ -1,6 +1,6 @@
 //! The probabilities of all classes of a row: every leaf of every tree is looked at once.
 
-use super::{Forest, Scratch, Tree};
+use super::{Forest, Scratch, Seen, Tree};
 use crate::data::Row;
 
 impl Forest {
@@ -8,10 +8,9 @@ impl Forest {
     pub fn log_probabilities(&self, row: Row<'_>, out: &mut [f64], scratch: &mut Scratch) {
         out.fill(0.0);
         self.begin(row, scratch);
-        let Scratch { roots, leaf: classes, .. } = scratch;
-        for (tree, root) in self.trees.iter().zip(roots) {
-            let nodes: Vec<u16> = (0..root.len() as u16).collect();
-            tree.leaves().energies(&nodes, row, classes);
+        for (tree, Seen { root, leaves, classes }) in self.trees.iter().zip(&mut scratch.trees) {
+            leaves.extend(0..root.len() as u16);
+            tree.leaves.energies(leaves, row, classes);
             match self.calibration.vote_power {
                 Some(_) => tree.add_votes(root, classes, out),
                 None => tree.add_probabilities(self.calibration.temperature, root, classes, out),

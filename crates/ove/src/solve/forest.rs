@@ -243,9 +243,15 @@ impl<'a, 'w> Growth<'a, 'w> {
         let tree = |(plan, [root, leaves]): (Plan, [Vec<(u16, Weights)>; 2])| {
             let count = plan.nodes.len() - 1;
             let starts = leaf_starts(plan.order.len(), count);
-            Tree::new(level::build(features, vec![0, count], root), level::build(features, starts, leaves), plan.order)
+            let root = level::build(features, vec![0, count], &root);
+            let leaves = level::build(features, starts, &leaves);
+            Some(Tree::new(root?, leaves?, plan.order))
         };
-        Ok(plans.into_par_iter().zip(learned).map(tree).collect())
+        let trees: Option<Vec<Tree>> = plans.into_par_iter().zip(learned).map(tree).collect();
+        trees.ok_or_else(|| Error::Mismatch {
+            found: format!("a tree over {features} features with more weights than it can hold"),
+            allowed: format!("{} numbers a level; fewer features need fewer", u32::MAX),
+        })
     }
 
     fn finished(&self) -> std::sync::MutexGuard<'_, Finished> {

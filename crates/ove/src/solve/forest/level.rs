@@ -1,42 +1,35 @@
 //! Puts the weights of the nodes of a level in the order that prediction needs: by feature, then by node.
 
 use super::node::Weights;
-use crate::forest::{Entry, Level, Parts};
+use crate::forest::{Builder, Entry, Level};
 
-/// The level of these nodes. Several blocks of a node follow each other.
-pub(super) fn build(features: usize, children: Vec<usize>, nodes: Vec<(u16, Weights)>) -> Level {
-    // How many cells and entries each feature has, then where they start.
-    let (mut cells, mut entries) = (vec![0u32; features + 1], vec![0u32; features + 1]);
-    let mut last = vec![u16::MAX; features];
-    for (node, weights) in &nodes {
-        for &(feature, count) in &weights.features {
-            let feature = feature as usize;
-            cells[feature + 1] += u32::from(std::mem::replace(&mut last[feature], *node) != *node);
-            entries[feature + 1] += count;
-        }
+/// The level of these nodes, if its weights can be counted. Several blocks of a node follow each other.
+pub(super) fn build(features: usize, children: Vec<usize>, nodes: &[(u16, Weights)]) -> Option<Level> {
+    // How many pieces each feature has, then where they start.
+    let mut starts = vec![0; features + 1];
+    for &(feature, _) in nodes.iter().flat_map(|(_, weights)| &weights.features) {
+        starts[feature as usize + 1] += 1;
     }
-    for feature in 0..features {
-        cells[feature + 1] += cells[feature];
-        entries[feature + 1] += entries[feature];
-    }
-    let mut of_cell = vec![(0, 0); cells[features] as usize];
-    let mut all = vec![Entry::new(0, 0.0); entries[features] as usize];
-    let (mut cell, mut entry) = (cells.clone(), entries);
-    last.fill(u16::MAX);
+    (0..features).for_each(|feature| starts[feature + 1] += starts[feature]);
+    let mut pieces: Vec<(u16, &[Entry])> = vec![(0, &[]); starts[features]];
+    let mut next = starts.clone();
     for (node, weights) in nodes {
         let mut rest = &weights.entries[..];
-        for (feature, count) in weights.features {
-            let feature = feature as usize;
-            let (new, others) = rest.split_at(count as usize);
+        for &(feature, count) in &weights.features {
+            let (piece, others) = rest.split_at(count as usize);
             rest = others;
-            let start = entry[feature] as usize;
-            all[start..start + new.len()].copy_from_slice(new);
-            entry[feature] += count;
-            cell[feature] += u32::from(std::mem::replace(&mut last[feature], node) != node);
-            of_cell[cell[feature] as usize - 1] = (node, entry[feature]);
+            pieces[next[feature as usize]] = (*node, piece);
+            next[feature as usize] += 1;
         }
     }
-    let (nodes, ends): (Vec<u16>, Vec<u32>) = of_cell.into_iter().unzip();
-    let parts = Parts { starts: cells.into(), nodes: nodes.into(), ends: ends.into(), entries: all.into() };
-    Level::new(children, parts).expect("nodes come in order")
+    let (mut builder, mut entries) = (Builder::new(children), Vec::new());
+    for of_feature in starts.windows(2) {
+        for blocks in pieces[of_feature[0]..of_feature[1]].chunk_by(|(a, _), (b, _)| a == b) {
+            entries.clear();
+            blocks.iter().for_each(|(_, piece)| entries.extend_from_slice(piece));
+            builder.push(blocks[0].0.into(), &entries);
+        }
+        builder.end_feature();
+    }
+    builder.build()
 }

@@ -13,7 +13,7 @@
 use std::ops::{ControlFlow, Range};
 
 use crate::data::Rows;
-use crate::forest::{BIAS, Entry};
+use crate::forest::{BIAS, Entry, is_whole};
 use crate::machine::{prefetch, zeroed};
 use crate::math::{lanes, vectorised};
 use crate::options::ForestOptions;
@@ -28,8 +28,8 @@ const LAST_RATE: f32 = 0.02;
 /// Weights are multiples of a common scale, which the penalty shrinks; below this they are multiplied out.
 const SMALLEST_SCALE: f32 = 1e-6;
 
-/// Weights smaller than this are not kept, unless they are the fewer of a feature: a whole vector is added faster than its larger half. Twice
-/// as many weights, for half of this, change precision by less than .001.
+/// Weights smaller than this are not kept, unless enough others of the same feature are. Twice as many weights, for half of this, change
+/// precision by less than .001.
 const NEGLIGIBLE: f32 = 0.05;
 
 /// Numbers that the processor takes at a time, and that lie in one line of its cache.
@@ -166,7 +166,7 @@ impl Job<'_> {
             let before = kept.entries.len();
             // What is no number is kept too, to be found.
             let counts = |w: f32| w.is_nan() || w.abs() >= NEGLIGIBLE;
-            let whole = 2 * weights.clone().filter(|&(w, _)| counts(w)).count() > self.children.len();
+            let whole = is_whole(weights.clone().filter(|&(w, _)| counts(w)).count(), self.children.len());
             kept.entries.extend(weights.filter(|&(w, _)| whole || counts(w)).map(|(w, c)| Entry::new(c, w)));
             if kept.entries.len() > before {
                 kept.features.push((feature, (kept.entries.len() - before) as u32));

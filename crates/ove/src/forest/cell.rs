@@ -1,0 +1,179 @@
+//! The weights of one feature for the children of one node, 16 bits each (bfloat16: the upper half of a 32-bit float), in one of two forms:
+//! those of all children in order, or pairs of a child and its weight.
+
+use bytemuck::{Pod, Zeroable};
+
+/// Where one child in so many has a weight, those of all are kept, zeros too: a vector is added faster than its parts are, one by one. Pairs
+/// of fewer are never as many numbers as there are children, which tells the forms apart. Beside pairs alone from a half on, models of EURLEX57K
+/// are as large (−2 % from words, +3 % from pairs of words) and predictions take three quarters of the time.
+const WHOLE: usize = 4;
+
+/// The weight of one child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Entry {
+    child: u16,
+    /// The upper half of a 32-bit float.
+    weight: u16,
+}
+
+impl Entry {
+    /// Rounds the weight to the nearest of 16 bits.
+    pub fn new(child: u16, weight: f32) -> Self {
+        let bits = weight.to_bits();
+        let to_even = 0x7fff + (bits >> 16 & 1);
+        let rounded = Entry { child, weight: (bits.wrapping_add(to_even) >> 16) as u16 };
+        // The largest numbers are rounded down, for there is none above them.
+        if weight.is_finite() && rounded.weight().is_infinite() {
+            Entry { weight: rounded.weight - 1, ..rounded }
+        } else {
+            rounded
+        }
+    }
+
+    /// The child.
+    #[inline]
+    pub fn child(self) -> usize {
+        self.child.into()
+    }
+
+    /// Its weight.
+    #[inline]
+    pub fn weight(self) -> f32 {
+        widen(self.weight)
+    }
+}
+
+#[inline]
+fn widen(upper: u16) -> f32 {
+    f32::from_bits(u32::from(upper) << 16)
+}
+
+/// Whether so many of a node's children are enough to keep the weights of all.
+pub(crate) fn is_whole(count: usize, children: usize) -> bool {
+    count * WHOLE >= children
+}
+
+/// Adds the weights of a cell, which rise by their children, in the form that suits them.
+pub(super) fn write(entries: &[Entry], children: usize, numbers: &mut Vec<u16>) {
+    if is_whole(entries.len(), children) {
+        let start = numbers.len();
+        numbers.resize(start + children, 0);
+        entries.iter().for_each(|entry| numbers[start + entry.child()] = entry.weight);
+    } else {
+        numbers.extend_from_slice(bytemuck::cast_slice(entries));
+    }
+}
+
+/// The weights of a cell.
+#[derive(Clone, Copy)]
+pub(super) enum Cell<'a> {
+    Whole(&'a [u16]),
+    Pairs(&'a [Entry]),
+}
+
+impl<'a> Cell<'a> {
+    /// From its numbers, for a node with so many children.
+    #[inline(always)]
+    pub fn of(numbers: &'a [u16], children: usize) -> Self {
+        if numbers.len() == children {
+            Cell::Whole(numbers)
+        } else {
+            Cell::Pairs(bytemuck::cast_slice(numbers.as_chunks::<2>().0))
+        }
+    }
+
+    /// Whether its numbers are weights of children that are there.
+    pub fn check(numbers: &[u16], children: usize) -> Result<(), &'static str> {
+        let weights_are_finite = match Cell::of(numbers, children) {
+            Cell::Whole(weights) => weights.iter().all(|&weight| widen(weight).is_finite()),
+            Cell::Pairs(_) if !numbers.len().is_multiple_of(2) => return Err("a child without a weight"),
+            Cell::Pairs(entries) => {
+                if entries.last().is_some_and(|entry| entry.child() >= children) {
+                    return Err("a weight of a child that is not there");
+                }
+                if !entries.is_sorted_by(|a, b| a.child < b.child) {
+                    return Err("a node whose children do not rise");
+                }
+                entries.iter().all(|entry| entry.weight().is_finite())
+            }
+        };
+        if weights_are_finite { Ok(()) } else { Err("a weight that is not finite") }
+    }
+
+    /// Adds the weights, times a value, to the scores of the children.
+    #[inline(always)]
+    pub fn add(self, value: f32, scores: &mut [f32]) {
+        match self {
+            Cell::Whole(weights) => {
+                scores.iter_mut().zip(weights).for_each(|(score, &weight)| *score += value * widen(weight));
+            }
+            Cell::Pairs(entries) => {
+                entries.iter().for_each(|entry| scores[entry.child()] += value * entry.weight());
+            }
+        }
+    }
+
+    /// The weight of a child.
+    pub fn weight_of(self, child: usize) -> f32 {
+        match self {
+            Cell::Whole(weights) => widen(weights[child]),
+            Cell::Pairs(entries) => entries.iter().find(|entry| entry.child() == child).map_or(0.0, |e| e.weight()),
+        }
+    }
+
+    /// The weights that are not zero.
+    pub fn entries(self) -> impl Iterator<Item = Entry> {
+        let (weights, entries) = match self {
+            Cell::Whole(weights) => (weights, &[][..]),
+            Cell::Pairs(entries) => (&[][..], entries),
+        };
+        let of_all = (0..).zip(weights).map(|(child, &weight)| Entry { child, weight });
+        of_all.chain(entries.iter().copied()).filter(|entry| entry.weight() != 0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(child: u16) -> Entry {
+        Entry::new(child, f32::from(child) + 1.0)
+    }
+
+    #[test]
+    fn weights_are_the_same_in_both_forms() {
+        for children in 1..40 {
+            for count in 1..=children {
+                let entries: Vec<Entry> = (0..count).map(|n| entry(n * (children / count))).collect();
+                let children = usize::from(children);
+                let mut numbers = vec![7; 3];
+                write(&entries, children, &mut numbers);
+                let cell = Cell::of(&numbers[3..], children);
+                assert_eq!(matches!(cell, Cell::Whole(_)), 4 * entries.len() >= children);
+                assert_eq!(Cell::check(&numbers[3..], children), Ok(()));
+                assert!(cell.entries().eq(entries.iter().copied()));
+                let mut scores = vec![1.0; children];
+                cell.add(2.0, &mut scores);
+                for (child, score) in scores.into_iter().enumerate() {
+                    let weight = entries.iter().find(|entry| entry.child() == child).map_or(0.0, |e| e.weight());
+                    assert_eq!((cell.weight_of(child), score), (weight, 1.0 + 2.0 * weight));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_no_weights_are_refused() {
+        let infinite = Entry::new(1, f32::INFINITY).weight;
+        for (numbers, reason) in [
+            (&[1, 0, 2][..], "a child without a weight"),
+            (&[9, 0], "a weight of a child that is not there"),
+            (&[3, 0, 3, 0], "a node whose children do not rise"),
+            (&[3, infinite], "a weight that is not finite"),
+            (&[0, 0, 0, 0, 0, 0, 0, 0, infinite], "a weight that is not finite"),
+        ] {
+            assert_eq!(Cell::check(numbers, 9), Err(reason));
+        }
+    }
+}
