@@ -103,14 +103,14 @@ impl<'a> View<'a> {
 
     /// How many children a node has.
     #[inline]
-    fn width(&self, node: usize) -> Option<usize> {
-        Some(self.children.get(node + 1)? - self.children[node])
+    fn width(&self, node: u16) -> usize {
+        self.children[usize::from(node) + 1] - self.children[usize::from(node)]
     }
 
     /// The node of a cell, and its weights.
     fn cell(&self, cell: usize) -> (usize, Cell<'a>) {
-        let node = usize::from(self.nodes[cell]);
-        (node, Cell::of(self.weights_of(cell), self.children[node + 1] - self.children[node]))
+        let node = self.nodes[cell];
+        (node.into(), Cell::of(self.weights_of(cell), self.width(node)))
     }
 
     /// Whether the weights of a feature are in order and belong to children that are there.
@@ -120,8 +120,11 @@ impl<'a> View<'a> {
             return Err("a feature whose nodes do not rise");
         }
         for cell in cells {
-            let Some(width) = self.width(self.nodes[cell].into()) else { return Err("a node that is not there") };
-            Cell::check(self.weights_of(cell), width)?;
+            let node = self.nodes[cell];
+            if usize::from(node) + 1 >= self.children.len() {
+                return Err("a node that is not there");
+            }
+            Cell::check(self.weights_of(cell), self.width(node))?;
         }
         Ok(())
     }
@@ -197,7 +200,7 @@ impl Level {
     pub fn scores(&self, nodes: &[u16], row: Row<'_>, scores: &mut Vec<f32>) {
         let view = self.view();
         scores.clear();
-        scores.resize(nodes.iter().filter_map(|&node| view.width(node.into())).sum(), BIAS);
+        scores.resize(nodes.iter().map(|&node| view.width(node)).sum(), BIAS);
         let known = row.indices.partition_point(|&feature| (feature as usize) < self.features());
         let mut found = Vec::with_capacity(FOUND);
         for (at, (&feature, &value)) in row.indices[..known].iter().zip(row.values).enumerate() {
@@ -211,7 +214,7 @@ impl Level {
             let (known_to, mut first) = (&view.nodes[cells.clone()], 0);
             let missing = view.children.len() - 1 - known_to.len();
             for &node in nodes {
-                let last = first + view.children[usize::from(node) + 1] - view.children[usize::from(node)];
+                let last = first + view.width(node);
                 // A frequent feature is known to nearly every node, so that few can be missing before this one. No search starts where the
                 // last one ended: the processor does several at a time.
                 let before = usize::from(node).saturating_sub(missing)..known_to.len().min(node.into());
