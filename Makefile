@@ -13,6 +13,7 @@
 
 PYTHON ?= python3
 VENV := .venv
+FRESH := target/fresh
 export OVE_DATA ?= $(abspath ../shared/data)
 
 .PHONY: demo test rust installed lint deny advisories rust-test valgrind-test fuzz crash python-test package-test page page-test wheel docs bench bench-memory bench-logistic-regression bench-quick bench-build bench-newsgroups bench-peers bench-serve clean
@@ -28,7 +29,7 @@ test:
 rust:
 	@$(MAKE) --no-print-directory --jobs=1 lint rust-test valgrind-test
 
-installed: $(VENV)/installed page/node_modules/installed
+installed: $(VENV)/installed page/node_modules/installed $(FRESH)/installed
 
 lint: deny
 	cargo fmt --all --check
@@ -86,16 +87,20 @@ page/node_modules/installed: page/package-lock.json
 	cd page && npm install --no-save --no-audit --no-fund --loglevel=error
 	touch $@
 
-# The Python package as a user gets it: its wheel, installed in a fresh environment. The build is that of the other tests, which is checked and
-# mostly made already.
+# The Python package as a user gets it: its wheel, installed beside nothing but what its tests want. The build is that of the other tests,
+# which is checked and mostly made already.
 MATURIN = $(VENV)/bin/maturin build --manifest-path crates/ove-py/Cargo.toml
-FRESH := target/fresh
-package-test: $(VENV)/installed
+package-test: $(VENV)/installed $(FRESH)/installed
 	$(BUILT)
-	rm -rf $(FRESH) target/package && $(MATURIN) --quiet --out target/package
-	$(PYTHON) -m venv $(FRESH)
-	$(FRESH)/bin/pip install --quiet "$$(echo target/package/ove-*.whl)[plot,progress]" --requirement crates/ove-py/tests/requirements.txt
+	rm -rf target/package && $(MATURIN) --quiet --out target/package
+	$(FRESH)/bin/pip install --quiet --force-reinstall --no-deps target/package/ove-*.whl
+	$(FRESH)/bin/pip install --quiet "$$(echo target/package/ove-*.whl)[plot,progress]"
 	OVE=$(abspath target/debug/ove) $(FRESH)/bin/pytest -q crates/ove-py/tests
+
+$(FRESH)/installed: crates/ove-py/tests/requirements.txt
+	rm -rf $(FRESH) && $(PYTHON) -m venv $(FRESH)
+	$(FRESH)/bin/pip install --quiet --requirement $<
+	touch $@
 
 # For glibc 2.17 and later, by way of zig's linker.
 wheel: $(VENV)/installed
