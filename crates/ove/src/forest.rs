@@ -168,7 +168,7 @@ impl Forest {
 
     /// How many weights are kept.
     pub fn weights(&self) -> usize {
-        self.trees.iter().flat_map(|tree| [&tree.root, &tree.leaves]).map(|level| level.entries().count()).sum()
+        self.trees.iter().flat_map(|tree| [&tree.root, &tree.leaves]).map(Level::weights).sum()
     }
 
     /// Drops the weights below a threshold.

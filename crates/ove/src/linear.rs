@@ -118,7 +118,7 @@ impl Linear {
 
     /// How many weights are stored.
     pub fn weights(&self) -> usize {
-        self.kept().map_or(self.places.cells(), |level| level.entries().count())
+        self.kept().map_or(self.places.cells(), Level::weights)
     }
 
     /// Drops the weights below a threshold and keeps the others in 16 bits.

@@ -122,6 +122,14 @@ impl<'a> Cell<'a> {
         }
     }
 
+    /// How many weights are not zero.
+    pub fn count(self) -> usize {
+        match self {
+            Cell::Whole(weights) => weights.iter().filter(|&&weight| widen(weight) != 0.0).count(),
+            Cell::Pairs(entries) => entries.iter().filter(|entry| entry.weight() != 0.0).count(),
+        }
+    }
+
     /// The weights that are not zero.
     pub fn entries(self) -> impl Iterator<Item = Entry> {
         let (weights, entries) = match self {

@@ -160,6 +160,13 @@ impl Level {
         &self.parts
     }
 
+    /// How many weights are not zero.
+    pub fn weights(&self) -> usize {
+        let view = self.view();
+        let of_feature = |feature| view.cells(feature).map(|cell| view.cell(cell).1.count()).sum::<usize>();
+        (0..self.features()).into_par_iter().with_min_len(4096).map(of_feature).sum()
+    }
+
     /// All weights that are not zero, with their features and nodes, in order.
     pub fn entries(&self) -> impl Iterator<Item = (usize, usize, Entry)> {
         let view = self.view();
@@ -357,7 +364,7 @@ mod tests {
         let indices: Vec<u32> = (0..features as u32 + 5).collect();
         let values: Vec<f32> = indices.iter().map(|&feature| 0.25 + feature as f32 / 64.0).collect();
         let (row, mut scores) = (Row { indices: &indices, values: &values }, Vec::new());
-        let before = level.entries().count();
+        let before = level.weights();
         for threshold in [0.0, 2.0, 20.0] {
             level.prune(threshold);
             for chosen in [&[0][..], &[39], &[3, 4, 17, 31], &(0..40).collect::<Vec<u16>>()] {
@@ -368,6 +375,7 @@ mod tests {
             level.add_all(row, &mut all);
             assert_eq!(all, scores, "{threshold}");
             assert!(level.entries().all(|(_, _, entry)| entry.weight().abs() >= threshold));
+            assert_eq!(level.weights(), level.entries().count());
         }
         assert!(before > 5000 && (1..before / 2).contains(&level.entries().count()), "{before}");
     }
