@@ -25,6 +25,15 @@ def endless(solver):
     return ove.OneVsEachClassifier(solver=solver, **settings), x, y
 
 
+@pytest.fixture
+def heeds_ctrl_c():
+    """What runs in the background of a script begins with Ctrl-C ignored, and so would these tests."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeds_ctrl_c")
 @pytest.mark.parametrize("solver", ["stochastic", "batch", "forest"])
 def test_ctrl_c_stops_within_a_second(solver):
     model, x, y = endless(solver)
