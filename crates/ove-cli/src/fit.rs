@@ -53,18 +53,21 @@ pub fn grow(
     const STEPS: u64 = 1000;
     let bar = progress::bar(STEPS, "{msg}");
     bar.set_message(format!("{} trees", options.trees));
-    let updates = (data.len() * options.epochs_for(data.len()) * options.trees) as u64;
+    let updates = |epochs: usize| (data.len() * epochs * options.trees) as u64;
     let saved = keeper.take_saved();
-    let (forest, finished) = forest::train_with(saved.as_ref(), &Problem::of(data), &options, &mut |growing| {
+    let grown = forest::train_with(saved.as_ref(), &Problem::of(data), &options, &mut |growing| {
         bar.set_position((growing.done * STEPS as f64) as u64);
-        recorder.hear_growing(growing.done, updates);
+        recorder.hear_growing(growing.done, updates(growing.of));
         if forest_bytes(growing.weights) > memory.0 {
             return ControlFlow::Break(());
         }
         if growing.done < 1.0 { keeper.hear(growing.epochs, growing.save) } else { ControlFlow::Continue(()) }
     })?;
     bar.finish_and_clear();
-    let needed = forest_bytes(forest.weights());
+    if options.epochs.is_none() {
+        eprintln!("{} epochs: chosen on held-out rows", grown.epochs);
+    }
+    let needed = forest_bytes(grown.forest.weights());
     if needed > memory.0 {
         bail!(
             "{} trees need more than {} for their weights, but --memory allows {memory}; fewer trees need less, and the \
@@ -73,8 +76,10 @@ pub fn grow(
             Bytes(needed)
         );
     }
-    let card = Card { finished, ..card(data, Settings::Forest(options)) };
-    Ok((Model { weights: Weights::Forest(forest), card }, updates))
+    let updates = updates(grown.epochs);
+    let options = ForestOptions { epochs: Some(grown.epochs), ..options };
+    let card = Card { finished: grown.finished, ..card(data, Settings::Forest(options)) };
+    Ok((Model { weights: Weights::Forest(grown.forest), card }, updates))
 }
 
 /// What so many weights of trees take: four bytes each while their nodes learn, and again where prediction needs them, with the places

@@ -60,10 +60,11 @@ pub struct StochasticFlags {
 #[command(next_help_heading = "Stochastic solver and forest")]
 pub struct PassFlags {
     /// How often each row is visited; without it and --learning-rate, both are chosen on held-out rows, and training stops when these no
-    /// longer gain; by a forest 3 to 8 times, the fewer rows the more, and two thirds as often by its roots [default: 5]
+    /// longer gain; by a forest as often as that helps rows held out of some leaves (3 to 12 times), and half as often by its roots
+    /// [default: 5]
     #[arg(long, value_name = "E")]
     pub epochs: Option<usize>,
-    /// The step for one row and one visited class; chosen on held-out rows without it and --epochs; of a forest 0.5 [default: 0.1]
+    /// The step for one row and one visited class; chosen on held-out rows without it and --epochs; of a forest, where rows are scaled to unit length on average, 0.7 [default: 0.1]
     #[arg(long, value_name = "R")]
     pub learning_rate: Option<f64>,
     /// Seed of everything random; same seed, same bits

@@ -105,8 +105,10 @@ fn linear(
 
 fn forest(problem: &Problem<'_>, options: &ForestOptions, card: Card, pulse: &Pulse) -> ove::Result<ove::Model> {
     let watch = &mut |done| pulse.tell(Report { done, bound: None });
-    let (forest, finished) = solve::forest::train(problem, options, watch)?;
-    Ok(ove::Model { weights: Weights::Forest(forest), card: Card { finished, ..card } })
+    let grown = solve::forest::train(problem, options, watch)?;
+    let options = Settings::Forest(ForestOptions { epochs: Some(grown.epochs), ..options.clone() });
+    let card = Card { options, finished: grown.finished, ..card };
+    Ok(ove::Model { weights: Weights::Forest(grown.forest), card })
 }
 
 fn as_labels(offsets: &[i64], classes: &[u32]) -> PyResult<Labels> {

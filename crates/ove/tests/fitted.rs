@@ -13,8 +13,8 @@ pub fn linear(data: &Dataset, options: Options) -> Model {
 
 /// A forest of these rows.
 pub fn forest(data: &Dataset, options: ForestOptions) -> Model {
-    let (forest, _) = solve::forest::train(&Problem::of(data), &options, &mut |_| ControlFlow::Continue(())).unwrap();
-    model(data, Weights::Forest(forest), Settings::Forest(options))
+    let grown = solve::forest::train(&Problem::of(data), &options, &mut |_| ControlFlow::Continue(())).unwrap();
+    model(data, Weights::Forest(grown.forest), Settings::Forest(options))
 }
 
 fn model(data: &Dataset, weights: Weights, options: Settings) -> Model {

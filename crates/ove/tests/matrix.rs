@@ -22,8 +22,8 @@ fn model(data: &Dataset, weights: Weights, options: Settings) -> Model {
 fn forest(data: &Dataset) -> Model {
     let problem = Problem::of(data);
     let options = ForestOptions::default();
-    let (forest, _) = solve::forest::train(&problem, &options, &mut |_| ControlFlow::Continue(())).unwrap();
-    model(data, Weights::Forest(forest), Settings::Forest(options))
+    let grown = solve::forest::train(&problem, &options, &mut |_| ControlFlow::Continue(())).unwrap();
+    model(data, Weights::Forest(grown.forest), Settings::Forest(options))
 }
 
 #[test]

@@ -31,10 +31,10 @@ class OneVsEachClassifier(Classifier):
     sampler : {"uniform", "frequency", "rivals"}, optional
         Stochastic: how they are drawn: all alike, the frequent ones more often, or those of rows that share a feature.
     epochs : int, optional
-        Stochastic and forest: how often each row is visited. If not given, the fewer rows the more often, and the stochastic solver stops
-        when rows that it holds out no longer gain.
+        Stochastic and forest: how often each row is visited. If not given, as often as rows that are held out gain by it: the stochastic
+        solver stops when they no longer do, and a forest tries some of its leaves first.
     learning_rate : float, optional
-        Stochastic and forest: the step for one row and one visited class. If not given: 0.1, of a forest 0.5, or less
+        Stochastic and forest: the step for one row and one visited class. If not given: 0.1, of a forest 0.7, or less
         where that diverges; where epochs are not given either, the rate that held-out rows prefer.
     l2 : float, optional
         λ of the penalty λ/2·‖w‖² on the sum over all rows (of a forest, on those of a node). 0 if not given, of a forest 0.5. It is

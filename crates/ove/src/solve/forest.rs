@@ -10,8 +10,9 @@ mod groups;
 mod kept;
 mod level;
 mod node;
+mod passes;
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -20,6 +21,7 @@ use rayon::prelude::*;
 use super::label_weights::LabelWeights;
 use super::{Begin, Problem, in_pool};
 use crate::checkpoint::{Save, Saved};
+use crate::data::Rows;
 use crate::error::{Error, Result};
 use crate::forest::{Forest, Tree, leaf_starts};
 use crate::options::ForestOptions;
@@ -33,13 +35,6 @@ const BLOCK: usize = 128;
 /// The most rows that are held out to calibrate probabilities, and the part of all rows that they may be.
 const HELD_OUT: (usize, usize) = (1000, 50);
 
-/// How often a node passes over its rows, where leaves pass over theirs so often: the root sees all rows, and two thirds of the passes do.
-/// On held-out rows, six and four passes of the root: P@1, 3, 5 .919 .827 .694 and .918 .827 .693 (EURLEX57K); three and two: .375 .232 .170
-/// twice (titles).
-fn passes(node: usize, epochs: usize) -> usize {
-    if node == 0 { (2 * epochs).div_ceil(3) } else { epochs }
-}
-
 /// Hears which share of the work is done, and may end the training early.
 pub type Watch<'a> = dyn FnMut(f64) -> ControlFlow<()> + Send + 'a;
 
@@ -50,6 +45,8 @@ pub struct Growing<'a> {
     pub done: f64,
     /// Epochs behind us, on average over the nodes.
     pub epochs: f64,
+    /// Epochs in all.
+    pub of: usize,
     /// The weights of the nodes that have finished.
     pub weights: usize,
     /// Writes what the finished nodes have learned, from which [`train_with`] goes on.
@@ -59,8 +56,19 @@ pub struct Growing<'a> {
 /// Hears of progress and may end the training early.
 pub type WatchGrowing<'a> = dyn FnMut(&Growing<'_>) -> ControlFlow<()> + Send + 'a;
 
-/// A forest, and whether it was trained to the end.
-pub fn train(problem: &Problem<'_>, options: &ForestOptions, watch: &mut Watch<'_>) -> Result<(Forest, bool)> {
+/// What training gives.
+#[derive(Debug)]
+pub struct Grown {
+    /// All trees, with what makes probabilities of them.
+    pub forest: Forest,
+    /// How often leaves passed over their rows: as the options say, or as was chosen.
+    pub epochs: usize,
+    /// Whether it was trained to the end.
+    pub finished: bool,
+}
+
+/// Trains a forest.
+pub fn train(problem: &Problem<'_>, options: &ForestOptions, watch: &mut Watch<'_>) -> Result<Grown> {
     train_with(None, problem, options, &mut |growing| watch(growing.done))
 }
 
@@ -70,7 +78,7 @@ pub fn train_with(
     problem: &Problem<'_>,
     options: &ForestOptions,
     watch: &mut WatchGrowing<'_>,
-) -> Result<(Forest, bool)> {
+) -> Result<Grown> {
     options.check()?;
     problem.check()?;
     problem.check_class_weight(&options.class_weight)?;
@@ -83,7 +91,7 @@ fn grow(
     problem: &Problem<'_>,
     options: &ForestOptions,
     watch: &mut WatchGrowing<'_>,
-) -> Result<(Forest, bool)> {
+) -> Result<Grown> {
     let rows = problem.rows.len();
     let mut shuffled: Vec<u32> = (0..rows as u32).collect();
     Stream::of(&[options.seed, u64::MAX]).shuffle(&mut shuffled);
@@ -101,18 +109,37 @@ fn grow(
     let plans: Vec<Plan> =
         orders.into_par_iter().map(|order| Plan::new(problem, options, &train, order, leaves)).collect();
 
-    let growth = Growth::new(problem, options, watch);
+    let task = Task { problem, options, square: mean_square(problem.rows, &train) };
+    let epochs = options.epochs.unwrap_or_else(|| passes::choose(task, &plans[0]));
+    let growth = Growth::new(task, epochs, watch);
     let trees = growth.train(plans, saved)?;
     let finished = !growth.stopped.into_inner();
     let mut forest = Forest::new(problem.rows.features(), trees, calibrate::USUAL);
     forest.calibration = calibrate::fit(&forest, problem, held_out);
-    Ok((forest, finished))
+    Ok(Grown { forest, epochs, finished })
+}
+
+/// The mean ‖x‖² of these rows.
+fn mean_square(rows: Rows<'_>, train: &[u32]) -> f32 {
+    let values = train.iter().flat_map(|&row| rows.row(row as usize).values);
+    let mean = values.map(|&value| f64::from(value).powi(2)).sum::<f64>() / train.len() as f64;
+    if mean > 0.0 { mean as f32 } else { 1.0 }
 }
 
 /// The power of two from √K on: 256 for 25,000 classes.
 fn leaf_count(classes: usize) -> usize {
     let root = (classes as f64).sqrt().ceil() as usize;
     root.next_power_of_two().min(classes)
+}
+
+/// What all nodes share.
+#[derive(Clone, Copy)]
+struct Task<'a> {
+    problem: &'a Problem<'a>,
+    options: &'a ForestOptions,
+    /// The mean ‖x‖² of the rows. Rates, penalties and weights are meant for rows scaled to have one of 1, so that a common factor of all
+    /// values changes no score.
+    square: f32,
 }
 
 /// What a tree will learn: the classes of its leaves, and which rows each node sees.
@@ -155,10 +182,16 @@ impl Plan {
     }
 }
 
+/// The children of each block of a node.
+fn blocks(children: usize) -> impl Iterator<Item = Range<usize>> {
+    let count = children.div_ceil(BLOCK);
+    let cut = move |block: usize| children * block / count;
+    (0..count).map(move |block| cut(block)..cut(block + 1))
+}
+
 /// All nodes of all trees, with what they report on the way.
 struct Growth<'a, 'w> {
-    problem: &'a Problem<'a>,
-    options: &'a ForestOptions,
+    task: Task<'a>,
     watch: Mutex<&'a mut WatchGrowing<'w>>,
     stopped: AtomicBool,
     /// Children times rows passed so far.
@@ -170,37 +203,26 @@ struct Growth<'a, 'w> {
 }
 
 impl<'a, 'w> Growth<'a, 'w> {
-    fn new(problem: &'a Problem<'a>, options: &'a ForestOptions, watch: &'a mut WatchGrowing<'w>) -> Self {
+    fn new(task: Task<'a>, epochs: usize, watch: &'a mut WatchGrowing<'w>) -> Self {
         let (stopped, passed, weights) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
-        let epochs = options.epochs_for(problem.rows.len());
-        Growth {
-            problem,
-            options,
-            watch: Mutex::new(watch),
-            stopped,
-            passed,
-            weights,
-            epochs,
-            finished: Mutex::default(),
-        }
+        Growth { task, watch: Mutex::new(watch), stopped, passed, weights, epochs, finished: Mutex::default() }
     }
 
     fn train(&self, plans: Vec<Plan>, saved: Option<&Saved>) -> Result<Vec<Tree>> {
         let mut jobs = Vec::new();
         for (tree, plan) in plans.iter().enumerate() {
             for (node, examples) in plan.nodes.iter().enumerate() {
-                let blocks = examples.children.div_ceil(BLOCK);
-                let cut = |block: usize| examples.children * block / blocks;
-                jobs.extend((0..blocks).map(|block| (tree, node, cut(block)..cut(block + 1))));
+                jobs.extend(blocks(examples.children).map(|children| (tree, node, children)));
             }
         }
         // The long ones first; the same order whatever finishes when.
-        let visits = |&(tree, node, _): &(usize, usize, _)| plans[tree].nodes[node].len() * passes(node, self.epochs);
+        let visits =
+            |&(tree, node, _): &(usize, usize, _)| plans[tree].nodes[node].len() * passes::of_node(node, self.epochs);
         let mut first: Vec<usize> = (0..jobs.len()).collect();
         first.sort_by_key(|&job| std::cmp::Reverse(visits(&jobs[job])));
         let total: usize = jobs.iter().map(|job| visits(job) * job.2.len()).sum();
 
-        let features = self.problem.rows.features();
+        let features = self.task.problem.rows.features();
         if let Some(saved) = saved {
             let kept = kept::restore(saved, jobs.len(), features)?;
             let work = kept.keys().map(|&job| visits(&jobs[job]) * jobs[job].2.len()).sum();
@@ -212,15 +234,10 @@ impl<'a, 'w> Growth<'a, 'w> {
         }
         first.into_par_iter().with_max_len(1).for_each_init(Vec::new, |local, job| {
             let (tree, node, children) = jobs[job].clone();
-            let seed = Stream::of(&[self.options.seed, tree as u64, node as u64, children.start as u64]);
+            let seed = Stream::of(&[self.task.options.seed, tree as u64, node as u64, children.start as u64]);
             let width = children.len();
-            let work = Job {
-                rows: self.problem.rows,
-                examples: &plans[tree].nodes[node],
-                children,
-                options: self.options,
-                passes: passes(node, self.epochs),
-            };
+            let passes = passes::of_node(node, self.epochs);
+            let work = Job { task: self.task, examples: &plans[tree].nodes[node], children, passes };
             let mut left = visits(&jobs[job]);
             let weights = work.train(seed, local, &mut |rows| {
                 left -= rows;
@@ -238,7 +255,7 @@ impl<'a, 'w> Growth<'a, 'w> {
         }
         let is_wrong = |(_, weights): &(u16, Weights)| weights.entries.iter().any(|entry| !entry.weight().is_finite());
         if learned.iter().flatten().flatten().any(is_wrong) {
-            return Err(Error::Diverged { epoch: self.epochs, learning_rate: self.options.learning_rate });
+            return Err(Error::Diverged { epoch: self.epochs, learning_rate: self.task.options.learning_rate });
         }
         let tree = |(plan, [root, leaves]): (Plan, [Vec<(u16, Weights)>; 2])| {
             let count = plan.nodes.len() - 1;
@@ -265,8 +282,9 @@ impl<'a, 'w> Growth<'a, 'w> {
         let growing = Growing {
             done,
             epochs: done * self.epochs as f64,
+            of: self.epochs,
             weights: self.weights.load(Ordering::Relaxed),
-            save: &|path| kept::save(path, self.problem, self.options, done, &self.finished()),
+            save: &|path| kept::save(path, self.task.problem, self.task.options, done, &self.finished()),
         };
         // Whoever finds another thread reporting leaves it to that one.
         if let Ok(mut watch) = self.watch.try_lock()

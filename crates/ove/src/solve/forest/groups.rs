@@ -22,10 +22,14 @@ const SETTLED: f32 = 1e-4;
 /// Classes from which on two halves are split by two threads, each with its own sums.
 const SHARED_FROM: usize = 512;
 
+/// Smaller numbers of class vectors are left out. On held-out rows P@1, 3, 5 are .921 .827 .693 with all and .920 .827 .694 without
+/// these (EURLEX57K), .375 .232 .170 and .375 .231 .169 (titles); the vectors have a fifth to a half as many numbers.
+const NEGLIGIBLE: f32 = 0.01;
+
 /// A sparse vector.
 pub(super) type Vector = Vec<(u32, f32)>;
 
-/// The sum of the rows of each class, of unit length.
+/// The sum of the rows of each class, of unit length but for what is negligible.
 pub(super) fn class_vectors(problem: &Problem<'_>, train: &[u32]) -> Vec<Vector> {
     let mut ends = vec![0usize; problem.classes + 1];
     let each = |see: &mut dyn FnMut(u32, u32)| {
@@ -56,7 +60,8 @@ pub(super) fn class_vectors(problem: &Problem<'_>, train: &[u32]) -> Vec<Vector>
         seen.sort_unstable();
         seen.dedup();
         let length = seen.iter().map(|&f| sums[f as usize].powi(2)).sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
-        seen.drain(..).map(|f| (f, std::mem::take(&mut sums[f as usize]) / length)).collect()
+        let values = seen.drain(..).map(|f| (f, std::mem::take(&mut sums[f as usize]) / length));
+        values.filter(|(_, value)| value.abs() >= NEGLIGIBLE).collect()
     };
     let scratch = || (vec![0.0; problem.rows.features()], Vec::new());
     (0..problem.classes).into_par_iter().map_init(scratch, sum).collect()

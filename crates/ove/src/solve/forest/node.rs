@@ -7,16 +7,18 @@
 //! Steps are implicit: the derivative 2 w (1 − y f) is taken where the step leads to, which divides it by 1 + 2 w η ‖x‖². However large a
 //! rate, a weight or a row is, no step goes beyond the margin.
 //!
+//! Rates, penalties and small weights are meant for rows of unit length: with m the mean ‖x‖², w_c √m takes the place of w_c, and x/√m that
+//! of x. So rows in other units get the same scores.
+//!
 //! A child that a row is far from belonging to (f_c ≤ −1) does not move. The weights of all children of a block lie side by side for each
 //! feature, so that a row moves through whole vectors.
 
 use std::ops::{ControlFlow, Range};
 
-use crate::data::Rows;
+use super::Task;
 use crate::forest::{BIAS, Entry, is_whole};
 use crate::machine::{prefetch, zeroed};
 use crate::math::{lanes, vectorised};
-use crate::options::ForestOptions;
 use crate::random::Stream;
 
 /// Rows between two looks at the watch.
@@ -28,7 +30,7 @@ const LAST_RATE: f32 = 0.02;
 /// Weights are multiples of a common scale, which the penalty shrinks; below this they are multiplied out.
 const SMALLEST_SCALE: f32 = 1e-6;
 
-/// Weights smaller than this are not kept, unless enough others of the same feature are. Twice as many weights, for half of this, change
+/// Weights smaller than this, for rows of unit length, are not kept, unless enough others of the same feature are. Twice as many weights, for half of this, change
 /// precision by less than .001.
 const NEGLIGIBLE: f32 = 0.05;
 
@@ -77,10 +79,9 @@ impl Examples {
 
 /// A block of children of one node.
 pub(super) struct Job<'a> {
-    pub rows: Rows<'a>,
+    pub task: Task<'a>,
     pub examples: &'a Examples,
     pub children: Range<usize>,
-    pub options: &'a ForestOptions,
     pub passes: usize,
 }
 
@@ -93,25 +94,57 @@ impl Job<'_> {
         report: &mut dyn FnMut(usize) -> ControlFlow<()>,
     ) -> Weights {
         let local = Local::new(self, numbers);
-        let block = self.descend(random, &local, report);
+        let order = (0..self.examples.len() as u32).collect();
+        let block = self.descend(random, &local, order, report);
         self.keep(&local.features, &block)
     }
 
-    fn descend(&self, mut random: Stream, local: &Local, report: &mut dyn FnMut(usize) -> ControlFlow<()>) -> Block {
+    /// Trains on its rows but one of `part`, and gives the objective of those that were left out, without the penalty.
+    pub fn held_out_loss(&self, random: Stream, part: usize, numbers: &mut Vec<u32>) -> f64 {
+        let local = Local::new(self, numbers);
+        let all = 0..self.examples.len() as u32;
+        let (held_out, order): (Vec<u32>, Vec<u32>) = all.partition(|&n| (n as usize).is_multiple_of(part));
+        let mut block = self.descend(random, &local, order, &mut |_| ControlFlow::Continue(()));
+        held_out.into_iter().map(|n| self.loss(&mut block, n, local.indices(n))).sum()
+    }
+
+    /// w_n Σ_c c_n max(0, 1 − y_nc f_c(x_n))² of example `n`.
+    fn loss(&self, block: &mut Block, n: u32, indices: &[u32]) -> f64 {
+        scores(&block.weights, indices, self.values(n), block.scale, &mut block.scores);
+        let lack = |margin: f32| f64::from((1.0 - margin).max(0.0)).powi(2);
+        let weight = f64::from(self.examples.row_weights[n as usize]);
+        let others: f64 = block.scores.iter().map(|&f| weight * lack(-f)).sum();
+        let own = self.own_of(n).map(|(child, own)| (block.scores[child], f64::from(own)));
+        others + own.map(|(f, own)| own * lack(f) - weight * lack(-f)).sum::<f64>()
+    }
+
+    /// The children of this block that example `n` belongs to, each with how often it counts.
+    fn own_of(&self, n: u32) -> impl Iterator<Item = (usize, f32)> {
+        let own = self.examples.own_of(n as usize).iter().map(|&(child, weight)| (usize::from(child), weight));
+        own.filter(|(child, _)| self.children.contains(child))
+            .map(|(child, weight)| (child - self.children.start, weight))
+    }
+
+    fn descend(
+        &self,
+        mut random: Stream,
+        local: &Local,
+        mut order: Vec<u32>,
+        report: &mut dyn FnMut(usize) -> ControlFlow<()>,
+    ) -> Block {
         let width = self.children.len().next_multiple_of(LANES);
         let mut block = Block::new(width, local.features.len());
-        let mut order: Vec<u32> = (0..self.examples.len() as u32).collect();
         let total = (order.len() * self.passes) as f32;
-        let shrink = (self.options.l2 / order.len() as f64) as f32;
+        let shrink = (self.task.options.l2 / order.len() as f64) as f32;
         let mut passed = 0;
         'passes: for _ in 0..self.passes {
             random.shuffle(&mut order);
             for chunk in order.chunks(ROWS_A_REPORT) {
                 for (at, &n) in chunk.iter().enumerate() {
                     self.expect(&chunk[at + 1..], local, &block);
-                    let rate = self.options.learning_rate as f32 * (1.0 - passed as f32 / total).max(LAST_RATE);
+                    let rate = self.task.options.learning_rate as f32 * (1.0 - passed as f32 / total).max(LAST_RATE);
                     passed += 1;
-                    self.step(&mut block, n as usize, local.indices(n), self.values(n), rate);
+                    self.step(&mut block, n, local.indices(n), self.values(n), rate / self.task.square);
                     block.shrink(1.0 - rate * shrink);
                 }
                 if report(chunk.len()).is_break() {
@@ -136,22 +169,19 @@ impl Job<'_> {
 
     /// The values of example `n`.
     fn values(&self, n: u32) -> &[f32] {
-        self.rows.row(self.examples.rows[n as usize] as usize).values
+        self.task.problem.rows.row(self.examples.rows[n as usize] as usize).values
     }
 
     /// Moves the weights against the derivative of one example.
-    fn step(&self, block: &mut Block, n: usize, indices: &[u32], values: &[f32], rate: f32) {
+    fn step(&self, block: &mut Block, n: u32, indices: &[u32], values: &[f32], rate: f32) {
         scores(&block.weights, indices, values, block.scale, &mut block.scores);
-        let own = self.examples.own_of(n).iter().filter(|(child, _)| self.children.contains(&usize::from(*child)));
         // The ways of its own children need their scores, which those of the others overwrite.
         block.own.clear();
         let length = squares(values);
         let pull = |weight: f32| 2.0 * weight / (1.0 + 2.0 * weight * rate * length);
-        block.own.extend(own.map(|&(child, weight)| {
-            let child = usize::from(child) - self.children.start;
-            (child, pull(weight) * (1.0 - block.scores[child]).max(0.0))
-        }));
-        away(&mut block.scores, pull(self.examples.row_weights[n]));
+        let scores = &block.scores;
+        block.own.extend(self.own_of(n).map(|(child, weight)| (child, pull(weight) * (1.0 - scores[child]).max(0.0))));
+        away(&mut block.scores, pull(self.examples.row_weights[n as usize]));
         for &(child, way) in &block.own {
             block.scores[child] = way;
         }
@@ -160,12 +190,13 @@ impl Job<'_> {
 
     fn keep(&self, features: &[u32], block: &Block) -> Weights {
         let first = self.children.start as u16;
+        let negligible = NEGLIGIBLE / self.task.square.sqrt();
         let mut kept = Weights::default();
         for (&feature, weights) in features.iter().zip(block.weights.chunks(block.width)) {
             let weights = weights[..self.children.len()].iter().map(|w| w * block.scale).zip(first..);
             let before = kept.entries.len();
             // What is no number is kept too, to be found.
-            let counts = |w: f32| w.is_nan() || w.abs() >= NEGLIGIBLE;
+            let counts = |w: f32| w.is_nan() || w.abs() >= negligible;
             let whole = is_whole(weights.clone().filter(|&(w, _)| counts(w)).count(), self.children.len());
             kept.entries.extend(weights.filter(|&(w, _)| whole || counts(w)).map(|(w, c)| Entry::new(c, w)));
             if kept.entries.len() > before {
@@ -194,8 +225,8 @@ struct Local {
 impl Local {
     /// `numbers` is room for the number of each feature.
     fn new(job: &Job<'_>, numbers: &mut Vec<u32>) -> Self {
-        numbers.resize(job.rows.features(), u32::MAX);
-        let rows = || job.examples.rows.iter().map(|&row| job.rows.row(row as usize));
+        numbers.resize(job.task.problem.rows.features(), u32::MAX);
+        let rows = || job.examples.rows.iter().map(|&row| job.task.problem.rows.row(row as usize));
         let mut features = Vec::new();
         for &feature in rows().flat_map(|row| row.indices) {
             if std::mem::replace(&mut numbers[feature as usize], 0) == u32::MAX {
@@ -383,6 +414,9 @@ vectorised! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::Rows;
+    use crate::options::ForestOptions;
+    use crate::solve::Problem;
     use crate::synthetic::{Sparse, sparse};
 
     const CHILDREN: usize = 20;
@@ -418,10 +452,12 @@ mod tests {
             examples.end_row(n as u32, 1.0);
         }
         let options = ForestOptions::default();
-        let job = Job { rows: data.rows(), examples: &examples, children: 0..CHILDREN, options: &options, passes: 48 };
+        let task = Task { problem: &Problem::of(&data), options: &options, square: 1.0 };
+        let job = Job { task, examples: &examples, children: 0..CHILDREN, passes: 48 };
         let local = Local::new(&job, &mut Vec::new());
         assert_eq!(local.features.len(), FEATURES, "every feature occurs, so that local numbers are those of the data");
-        let block = job.descend(Stream::of(&[1]), &local, &mut |_| ControlFlow::Continue(()));
+        let order = (0..examples.len() as u32).collect();
+        let block = job.descend(Stream::of(&[1]), &local, order, &mut |_| ControlFlow::Continue(()));
         let learned: Vec<f64> = block
             .weights
             .chunks(block.width)
@@ -434,6 +470,11 @@ mod tests {
             let (_, gradient) = at(&weights);
             weights.iter_mut().zip(gradient).for_each(|(w, g)| *w -= 0.01 * g);
         }
+        let (lacks, _) = objective(data.rows(), &data.labels, 0.0, &learned);
+        let mut block = block;
+        let losses: f64 = (0..examples.len() as u32).map(|n| job.loss(&mut block, n, local.indices(n))).sum();
+        assert!((losses - lacks).abs() < 1e-4 * lacks, "{losses}, not {lacks}");
+
         let (bottom, gradient) = at(&weights);
         assert!(gradient.iter().all(|g| g.abs() < 1e-6));
         let (reached, _) = at(&learned);

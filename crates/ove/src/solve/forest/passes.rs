@@ -1,0 +1,73 @@
+//! How often nodes pass over their rows: so often that more passes no longer help rows which were held out.
+//!
+//! The rate of a run falls to its end, so a run cannot be cut short where its rows begin to be learned by heart. Instead, a few leaves of the
+//! first tree are trained with more and more passes on four fifths of their rows each, and judged on the last fifth.
+
+use rayon::prelude::*;
+
+use super::node::{Examples, Job};
+use super::{Plan, Task, blocks};
+use crate::random::Stream;
+
+/// The passes to choose from. A leaf by itself may like fewer than three, but several trees vote: two, three and four passes of titles give
+/// P@1 .373, .375, .375 on held-out rows.
+const LADDER: [usize; 3] = [3, 6, 12];
+
+/// What twice the passes have to take off the loss. On EURLEX57K six take off 2 to 4 % and twelve about another 1, on titles six add 2.
+const WORTHWHILE: f64 = 0.015;
+
+/// Leaves, and rows of them, that are tried at least.
+const LEAVES: usize = 4;
+const ROWS: usize = 4000;
+
+/// Of so many rows, one is held out.
+const PART: usize = 5;
+
+/// Rows that a choice needs, and the passes without it.
+const ENOUGH: usize = 500;
+const USUAL: usize = 8;
+
+/// How often a node passes over its rows, where leaves pass over theirs so often: the root sees all rows, and half of the passes do. On
+/// held-out rows of EURLEX57K, six passes of leaves with four and with three of the root: P@1, 3, 5 .919 .827 .693 and .919 .826 .693.
+pub(super) fn of_node(node: usize, epochs: usize) -> usize {
+    if node == 0 { epochs.div_ceil(2) } else { epochs }
+}
+
+/// Passes of the leaves.
+pub(super) fn choose(task: Task<'_>, plan: &Plan) -> usize {
+    let tried = tried(plan, task.options.seed);
+    if tried.iter().map(|leaf| leaf.len()).sum::<usize>() < ENOUGH {
+        return USUAL;
+    }
+    let loss = |passes: usize| -> f64 {
+        let of_leaf = |numbers: &mut Vec<u32>, (number, &examples): (usize, &&Examples)| {
+            let children = blocks(examples.children).next().unwrap_or_default();
+            let random = Stream::of(&[task.options.seed, u64::MAX - 1, number as u64]);
+            Job { task, examples, children, passes }.held_out_loss(random, PART, numbers)
+        };
+        // Collected first: the order of the sum does not depend on threads.
+        tried.par_iter().enumerate().map_init(Vec::new, of_leaf).collect::<Vec<_>>().iter().sum()
+    };
+    let mut best = (LADDER[0], loss(LADDER[0]));
+    for passes in LADDER.into_iter().skip(1) {
+        let found = loss(passes);
+        if found.is_nan() || found >= (1.0 - WORTHWHILE) * best.1 {
+            break;
+        }
+        best = (passes, found);
+    }
+    best.0
+}
+
+/// Leaves at random, until they are enough.
+fn tried(plan: &Plan, seed: u64) -> Vec<&Examples> {
+    let mut leaves: Vec<&Examples> = plan.nodes[1..].iter().collect();
+    Stream::of(&[seed, u64::MAX - 1]).shuffle(&mut leaves);
+    let mut rows = 0;
+    let wanted = |(at, leaf): &(usize, &Examples)| {
+        let more = *at < LEAVES || rows < ROWS;
+        rows += leaf.len();
+        more
+    };
+    leaves.into_iter().enumerate().take_while(wanted).map(|(_, leaf)| leaf).collect()
+}
