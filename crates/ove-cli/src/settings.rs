@@ -26,7 +26,7 @@ pub struct ObjectiveFlags {
     /// For merged: how many of the most frequent classes share one logarithm; with the rivals sampler, the drawn ones do instead
     #[arg(long, value_name = "N", default_value_t = Options::default().merge)]
     pub merge: usize,
-    /// λ of the penalty λ/2·‖w‖² on the sum over all rows; of a forest on those of a node, 0.5 [default: 0]
+    /// λ of the penalty λ/2·‖w‖² on the sum over all rows; of a forest on those of a node, 0.2 [default: 0]
     #[arg(long, value_name = "L")]
     pub l2: Option<f64>,
 }
@@ -60,7 +60,7 @@ pub struct StochasticFlags {
 #[command(next_help_heading = "Stochastic solver and forest")]
 pub struct PassFlags {
     /// How often each row is visited; without it and --learning-rate, both are chosen on held-out rows, and training stops when these no
-    /// longer gain; by a forest as often as that helps rows held out of some leaves (3 to 12 times), and half as often by its roots
+    /// longer gain; by a forest as often as that helps rows held out of some leaves (3 to 12 times), and a third as often by its roots
     /// [default: 5]
     #[arg(long, value_name = "E")]
     pub epochs: Option<usize>,

@@ -186,7 +186,8 @@ fn passes_are_chosen_on_held_out_rows() {
         let options = ForestOptions { trees: 1, epochs, threads, ..ForestOptions::default() };
         train(&Problem::of(data), &options, &mut |_| ControlFlow::Continue(())).unwrap()
     };
-    let clear = data(20_000, false, 0);
+    // Eight rows of a class are few to learn it from in three passes.
+    let clear = data(2000, false, 0);
     // Labels that have nothing to do with their rows: more passes learn them by heart.
     let mut random = Stream::of(&[3]);
     let mut noise = Dataset::new(300, clear.classes.clone());
@@ -197,7 +198,7 @@ fn passes_are_chosen_on_held_out_rows() {
     let of_noise = grow(&noise, None, 1);
     assert_eq!(of_noise.epochs, 3);
     let chosen = grow(&clear, None, 1);
-    assert!(chosen.epochs > 3);
+    assert!(chosen.epochs > 3, "{}", chosen.epochs);
     // The choice is the same for any number of threads, and nothing but a choice.
     for again in [grow(&clear, None, 2), grow(&clear, Some(chosen.epochs), 2)] {
         assert!(again.epochs == chosen.epochs && again.forest == chosen.forest);

@@ -37,7 +37,7 @@ class OneVsEachClassifier(Classifier):
         Stochastic and forest: the step for one row and one visited class. If not given: 0.1, of a forest 0.7, or less
         where that diverges; where epochs are not given either, the rate that held-out rows prefer.
     l2 : float, optional
-        λ of the penalty λ/2·‖w‖² on the sum over all rows (of a forest, on those of a node). 0 if not given, of a forest 0.5. It is
+        λ of the penalty λ/2·‖w‖² on the sum over all rows (of a forest, on those of a node). 0 if not given, of a forest 0.2. It is
         1/C of scikit-learn's `LogisticRegression`.
     penalty_on_bias : bool
         Whether the bias is penalised like a weight. In scikit-learn it is not.

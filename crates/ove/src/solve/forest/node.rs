@@ -16,6 +16,7 @@
 use std::ops::{ControlFlow, Range};
 
 use super::Task;
+use crate::data::Row;
 use crate::forest::{BIAS, Entry, is_whole};
 use crate::machine::{prefetch, zeroed};
 use crate::math::{lanes, vectorised};
@@ -105,12 +106,12 @@ impl Job<'_> {
         let all = 0..self.examples.len() as u32;
         let (held_out, order): (Vec<u32>, Vec<u32>) = all.partition(|&n| (n as usize).is_multiple_of(part));
         let mut block = self.descend(random, &local, order, &mut |_| ControlFlow::Continue(()));
-        held_out.into_iter().map(|n| self.loss(&mut block, n, local.indices(n))).sum()
+        held_out.into_iter().map(|n| self.loss(&mut block, n, self.local_row(&local, n))).sum()
     }
 
     /// w_n Σ_c c_n max(0, 1 − y_nc f_c(x_n))² of example `n`.
-    fn loss(&self, block: &mut Block, n: u32, indices: &[u32]) -> f64 {
-        scores(&block.weights, indices, self.values(n), block.scale, &mut block.scores);
+    fn loss(&self, block: &mut Block, n: u32, row: Row<'_>) -> f64 {
+        scores(&block.weights, row.indices, row.values, block.scale, &mut block.scores);
         let lack = |margin: f32| f64::from((1.0 - margin).max(0.0)).powi(2);
         let weight = f64::from(self.examples.row_weights[n as usize]);
         let others: f64 = block.scores.iter().map(|&f| weight * lack(-f)).sum();
@@ -144,7 +145,7 @@ impl Job<'_> {
                     self.expect(&chunk[at + 1..], local, &block);
                     let rate = self.task.options.learning_rate as f32 * (1.0 - passed as f32 / total).max(LAST_RATE);
                     passed += 1;
-                    self.step(&mut block, n, local.indices(n), self.values(n), rate / self.task.square);
+                    self.step(&mut block, n, self.local_row(local, n), rate / self.task.square);
                     block.shrink(1.0 - rate * shrink);
                 }
                 if report(chunk.len()).is_break() {
@@ -159,21 +160,29 @@ impl Job<'_> {
     /// rows are long.
     fn expect(&self, coming: &[u32], local: &Local, block: &Block) {
         if let Some(&n) = coming.get(1) {
-            local.indices(n).iter().step_by(LINE).for_each(prefetch);
-            self.values(n).iter().step_by(LINE).for_each(prefetch);
+            let row = self.local_row(local, n);
+            row.indices.iter().step_by(LINE).for_each(prefetch);
+            row.values.iter().step_by(LINE).for_each(prefetch);
         }
         if let Some(&n) = coming.first() {
-            block.expect(local.indices(n));
+            block.expect(self.local_row(local, n).indices);
         }
     }
 
-    /// The values of example `n`.
-    fn values(&self, n: u32) -> &[f32] {
-        self.task.problem.rows.row(self.examples.rows[n as usize] as usize).values
+    /// The row of example `n`.
+    fn row(&self, n: u32) -> Row<'_> {
+        self.task.problem.rows.row(self.examples.rows[n as usize] as usize)
+    }
+
+    /// The same with the node's own numbers of features.
+    fn local_row<'a>(&'a self, local: &'a Local, n: u32) -> Row<'a> {
+        let row = self.row(n);
+        Row { indices: local.numbered.as_ref().map_or(row.indices, |numbered| numbered.row(n)), ..row }
     }
 
     /// Moves the weights against the derivative of one example.
-    fn step(&self, block: &mut Block, n: u32, indices: &[u32], values: &[f32], rate: f32) {
+    fn step(&self, block: &mut Block, n: u32, row: Row<'_>, rate: f32) {
+        let Row { indices, values } = row;
         scores(&block.weights, indices, values, block.scale, &mut block.scores);
         // The ways of its own children need their scores, which those of the others overwrite.
         block.own.clear();
@@ -214,10 +223,15 @@ pub(super) struct Weights {
     pub entries: Vec<Entry>,
 }
 
-/// The features of a node's examples under numbers of their own.
+/// The features of a node's examples under numbers of their own, or all features where most of them occur.
 struct Local {
     /// Rising.
     features: Vec<u32>,
+    numbered: Option<Numbered>,
+}
+
+/// The features of examples by their numbers, one example after another.
+struct Numbered {
     indices: Vec<u32>,
     ends: Vec<usize>,
 }
@@ -225,27 +239,35 @@ struct Local {
 impl Local {
     /// `numbers` is room for the number of each feature.
     fn new(job: &Job<'_>, numbers: &mut Vec<u32>) -> Self {
-        numbers.resize(job.task.problem.rows.features(), u32::MAX);
-        let rows = || job.examples.rows.iter().map(|&row| job.task.problem.rows.row(row as usize));
+        let all = job.task.problem.rows.features();
+        numbers.resize(all, u32::MAX);
+        let rows = || (0..job.examples.len() as u32).map(|n| job.row(n).indices);
         let mut features = Vec::new();
-        for &feature in rows().flat_map(|row| row.indices) {
+        for &feature in rows().flatten() {
             if std::mem::replace(&mut numbers[feature as usize], 0) == u32::MAX {
                 features.push(feature);
             }
         }
-        features.sort_unstable();
-        features.iter().zip(0..).for_each(|(&feature, number)| numbers[feature as usize] = number);
-        let (mut indices, mut ends) = (Vec::new(), Vec::with_capacity(job.examples.len()));
-        for row in rows() {
-            indices.extend(row.indices.iter().map(|&feature| numbers[feature as usize]));
-            ends.push(indices.len());
-        }
+        let most = features.len() * 4 > all * 3;
+        let numbered = (!most).then(|| {
+            features.sort_unstable();
+            features.iter().zip(0..).for_each(|(&feature, number)| numbers[feature as usize] = number);
+            let mut indices = Vec::with_capacity(rows().map(<[u32]>::len).sum());
+            let mut ends = Vec::with_capacity(job.examples.len());
+            for row in rows() {
+                indices.extend(row.iter().map(|&feature| numbers[feature as usize]));
+                ends.push(indices.len());
+            }
+            Numbered { indices, ends }
+        });
         features.iter().for_each(|&feature| numbers[feature as usize] = u32::MAX);
-        Local { features, indices, ends }
+        Local { features: if most { (0..all as u32).collect() } else { features }, numbered }
     }
+}
 
+impl Numbered {
     /// The features of example `n`.
-    fn indices(&self, n: u32) -> &[u32] {
+    fn row(&self, n: u32) -> &[u32] {
         let n = n as usize;
         let start = if n == 0 { 0 } else { self.ends[n - 1] };
         &self.indices[start..self.ends[n]]
@@ -451,7 +473,7 @@ mod tests {
             data.labels[n].iter().for_each(|&label| examples.own(label as u16, 1.0));
             examples.end_row(n as u32, 1.0);
         }
-        let options = ForestOptions::default();
+        let options = ForestOptions { l2: 0.5, ..ForestOptions::default() };
         let task = Task { problem: &Problem::of(&data), options: &options, square: 1.0 };
         let job = Job { task, examples: &examples, children: 0..CHILDREN, passes: 48 };
         let local = Local::new(&job, &mut Vec::new());
@@ -472,7 +494,7 @@ mod tests {
         }
         let (lacks, _) = objective(data.rows(), &data.labels, 0.0, &learned);
         let mut block = block;
-        let losses: f64 = (0..examples.len() as u32).map(|n| job.loss(&mut block, n, local.indices(n))).sum();
+        let losses: f64 = (0..examples.len() as u32).map(|n| job.loss(&mut block, n, job.local_row(&local, n))).sum();
         assert!((losses - lacks).abs() < 1e-4 * lacks, "{losses}, not {lacks}");
 
         let (bottom, gradient) = at(&weights);
