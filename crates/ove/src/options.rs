@@ -165,7 +165,8 @@ pub struct ForestOptions {
     pub epochs: Option<usize>,
     /// The step for one row, if rows have unit length on average (others are scaled to it); it falls in a straight line.
     pub learning_rate: f64,
-    /// λ of the penalty λ/2·‖w‖² on the sum over the rows of a node, scaled likewise.
+    /// λ of the penalty λ/2·‖w‖² on the sum over the rows of a node, scaled likewise. Held-out rows of long texts like less, those of short
+    /// ones more: P@5 .693, .695, .696 with 0.5, 0.2, 0.1 (EURLEX57K), .1693, .1688, .1686 (titles).
     pub l2: f64,
     /// How often the labels of each class count.
     pub class_weight: ClassWeight,
