@@ -64,7 +64,8 @@ pub struct PassFlags {
     /// [default: 5]
     #[arg(long, value_name = "E")]
     pub epochs: Option<usize>,
-    /// The step for one row and one visited class; chosen on held-out rows without it and --epochs; of a forest, where rows are scaled to unit length on average, 0.7 [default: 0.1]
+    /// The step for one row and one visited class; chosen on held-out rows without it and --epochs; of a forest, where rows are scaled to
+    /// unit length on average, 0.7 [default: 0.1]
     #[arg(long, value_name = "R")]
     pub learning_rate: Option<f64>,
     /// Seed of everything random; same seed, same bits

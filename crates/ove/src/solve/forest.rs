@@ -119,11 +119,11 @@ fn grow(
     Ok(Grown { forest, epochs, finished })
 }
 
-/// The mean ‖x‖² of these rows.
+/// The mean ‖x‖² of these rows; 1, which leaves them as they are, where it is zero or beyond what can be divided by.
 fn mean_square(rows: Rows<'_>, train: &[u32]) -> f32 {
     let values = train.iter().flat_map(|&row| rows.row(row as usize).values);
-    let mean = values.map(|&value| f64::from(value).powi(2)).sum::<f64>() / train.len() as f64;
-    if mean > 0.0 { mean as f32 } else { 1.0 }
+    let mean = (values.map(|&value| f64::from(value).powi(2)).sum::<f64>() / train.len() as f64) as f32;
+    if mean.is_normal() { mean } else { 1.0 }
 }
 
 /// The power of two from √K on: 256 for 25,000 classes.

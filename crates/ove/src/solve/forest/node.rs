@@ -31,8 +31,8 @@ const LAST_RATE: f32 = 0.02;
 /// Weights are multiples of a common scale, which the penalty shrinks; below this they are multiplied out.
 const SMALLEST_SCALE: f32 = 1e-6;
 
-/// Weights smaller than this, for rows of unit length, are not kept, unless enough others of the same feature are. Twice as many weights, for half of this, change
-/// precision by less than .001.
+/// Weights smaller than this, for rows of unit length, are not kept, unless enough others of the same feature are. Twice as many weights,
+/// for half of this, change precision by less than .001.
 const NEGLIGIBLE: f32 = 0.05;
 
 /// Numbers that the processor takes at a time, and that lie in one line of its cache.

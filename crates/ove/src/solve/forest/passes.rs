@@ -28,9 +28,9 @@ const ENOUGH: usize = 500;
 const USUAL: usize = 8;
 
 /// How often a node passes over its rows, where leaves pass over theirs so often. The root sees all rows in a table that no cache holds, so
-/// each of its passes takes as long as three of the leaves. It passes a third as often, but twice if it may: on held-out rows, six passes of
-/// leaves with three and with two of the root give P@1, 3, 5 .919 .829 .695 and .918 .828 .694 (EURLEX57K) for a sixth less time; three
-/// with two and with one .375 .231 .169 and .372 .230 .168 (titles).
+/// its passes are the dear ones. It passes a third as often, but twice if it may: on held-out rows, six passes of leaves with three and with
+/// two of the root give P@1, 3, 5 .919 .829 .695 and .918 .828 .694 (EURLEX57K); three with two and with one .375 .231 .169 and .372 .230 .168
+/// (titles).
 pub(super) fn of_node(node: usize, epochs: usize) -> usize {
     if node == 0 { epochs.div_ceil(3).max(2).min(epochs) } else { epochs }
 }
