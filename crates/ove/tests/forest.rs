@@ -6,7 +6,7 @@ use ove::forest::{Forest, Scratch};
 use ove::model::Card;
 use ove::random::Stream;
 use ove::solve::forest::train;
-use ove::{Dataset, Error, ForestOptions, Model, Problem, Settings, Weights, evaluate};
+use ove::{Dataset, Error, ForestOptions, Model, Prediction, Problem, Settings, Weights, evaluate};
 
 const CLASSES: usize = 200;
 
@@ -206,20 +206,36 @@ fn passes_are_chosen_on_held_out_rows() {
     assert!(grow(&data(400, false, 0), None, 1).epochs > 3, "too few rows to choose on");
 }
 
-#[test]
-fn rows_in_other_units_get_the_same_probabilities() {
-    let plain = data(5000, true, 0);
+/// The same rows with all values times `factor`.
+fn times(factor: f32, plain: &Dataset) -> Dataset {
     let mut scaled = Dataset::new(plain.rows().features(), plain.classes.clone());
     for n in 0..plain.len() {
         let row = plain.rows().row(n);
-        row.indices.iter().zip(row.values).for_each(|(&feature, &value)| scaled.push_entry(feature, 32.0 * value));
+        row.indices.iter().zip(row.values).for_each(|(&feature, &value)| scaled.push_entry(feature, factor * value));
         scaled.end_row(&plain.labels[n]);
     }
-    let top = |data: &Dataset| {
-        let model = model(forest(data, &ForestOptions::default()), data);
-        model.top(data.rows(), 0..100, 5, 1).unwrap()
-    };
-    assert_eq!(top(&plain), top(&scaled));
+    scaled
+}
+
+fn top(data: &Dataset) -> Vec<Vec<Prediction>> {
+    let model = model(forest(data, &ForestOptions::default()), data);
+    model.top(data.rows(), 0..100, 5, 1).unwrap()
+}
+
+#[test]
+fn rows_in_other_units_get_the_same_probabilities() {
+    let plain = data(5000, true, 0);
+    assert_eq!(top(&plain), top(&times(32.0, &plain)));
+}
+
+#[test]
+fn rows_without_length_or_beyond_all_lengths_get_probabilities() {
+    let plain = data(1000, false, 0);
+    for factor in [0.0, 1e-30, 1e25] {
+        for row in top(&times(factor, &plain)) {
+            assert!(row.iter().all(|found| (0.0..=1.0).contains(&found.probability)), "× {factor:e}: {row:?}");
+        }
+    }
 }
 
 #[test]

@@ -7,14 +7,13 @@
 
 mod calibrate;
 mod groups;
+mod growth;
 mod kept;
 mod level;
 mod node;
 mod passes;
 
 use std::ops::{ControlFlow, Range};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
@@ -22,12 +21,12 @@ use super::label_weights::LabelWeights;
 use super::{Begin, Problem, in_pool};
 use crate::checkpoint::{Save, Saved};
 use crate::data::Rows;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::forest::{Forest, Tree, leaf_starts};
 use crate::options::ForestOptions;
 use crate::random::Stream;
-use kept::{Finished, Learned};
-use node::{Examples, Job, Weights};
+use growth::{Growth, Levels};
+use node::Examples;
 
 /// Children that one job trains at most: their sums stay in the first-level cache, and a root gives work to several threads.
 const BLOCK: usize = 128;
@@ -180,6 +179,14 @@ impl Plan {
         }
         Plan { order, nodes }
     }
+
+    /// The tree of what its nodes have learned, if the weights of a level can be counted.
+    fn tree(self, features: usize, learned: Levels) -> Option<Tree> {
+        let leaves = self.nodes.len() - 1;
+        let starts = leaf_starts(self.order.len(), leaves);
+        let root = level::build(features, vec![0, leaves], &learned.root)?;
+        Some(Tree::new(root, level::build(features, starts, &learned.leaves)?, self.order))
+    }
 }
 
 /// The children of each block of a node.
@@ -187,112 +194,4 @@ fn blocks(children: usize) -> impl Iterator<Item = Range<usize>> {
     let count = children.div_ceil(BLOCK);
     let cut = move |block: usize| children * block / count;
     (0..count).map(move |block| cut(block)..cut(block + 1))
-}
-
-/// All nodes of all trees, with what they report on the way.
-struct Growth<'a, 'w> {
-    task: Task<'a>,
-    watch: Mutex<&'a mut WatchGrowing<'w>>,
-    stopped: AtomicBool,
-    /// Children times rows passed so far.
-    passed: AtomicUsize,
-    /// Weights of finished nodes.
-    weights: AtomicUsize,
-    epochs: usize,
-    finished: Mutex<Finished>,
-}
-
-impl<'a, 'w> Growth<'a, 'w> {
-    fn new(task: Task<'a>, epochs: usize, watch: &'a mut WatchGrowing<'w>) -> Self {
-        let (stopped, passed, weights) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
-        Growth { task, watch: Mutex::new(watch), stopped, passed, weights, epochs, finished: Mutex::default() }
-    }
-
-    fn train(&self, plans: Vec<Plan>, saved: Option<&Saved>) -> Result<Vec<Tree>> {
-        let mut jobs = Vec::new();
-        for (tree, plan) in plans.iter().enumerate() {
-            for (node, examples) in plan.nodes.iter().enumerate() {
-                jobs.extend(blocks(examples.children).map(|children| (tree, node, children)));
-            }
-        }
-        // The long ones first; the same order whatever finishes when.
-        let visits =
-            |&(tree, node, _): &(usize, usize, _)| plans[tree].nodes[node].len() * passes::of_node(node, self.epochs);
-        let mut first: Vec<usize> = (0..jobs.len()).collect();
-        first.sort_by_key(|&job| std::cmp::Reverse(visits(&jobs[job])));
-        let total: usize = jobs.iter().map(|job| visits(job) * job.2.len()).sum();
-
-        let features = self.task.problem.rows.features();
-        if let Some(saved) = saved {
-            let kept = kept::restore(saved, jobs.len(), features)?;
-            let work = kept.keys().map(|&job| visits(&jobs[job]) * jobs[job].2.len()).sum();
-            self.passed.store(work, Ordering::Relaxed);
-            let weights = kept.values().map(|learned| learned.weights.entries.len()).sum();
-            self.weights.store(weights, Ordering::Relaxed);
-            first.retain(|job| !kept.contains_key(job));
-            *self.finished() = kept;
-        }
-        first.into_par_iter().with_max_len(1).for_each_init(Vec::new, |local, job| {
-            let (tree, node, children) = jobs[job].clone();
-            let seed = Stream::of(&[self.task.options.seed, tree as u64, node as u64, children.start as u64]);
-            let width = children.len();
-            let passes = passes::of_node(node, self.epochs);
-            let work = Job { task: self.task, examples: &plans[tree].nodes[node], children, passes };
-            let mut left = visits(&jobs[job]);
-            let weights = work.train(seed, local, &mut |rows| {
-                left -= rows;
-                self.report(rows * width, total)
-            });
-            self.weights.fetch_add(weights.entries.len(), Ordering::Relaxed);
-            self.finished().insert(job, Learned { weights, whole: left == 0 });
-        });
-        let mut trained = std::mem::take(&mut *self.finished()).into_values().map(|learned| learned.weights);
-        // By tree: the blocks of the root, then those of the leaves, with the node that each is of.
-        let mut learned: Vec<[Vec<(u16, Weights)>; 2]> = plans.iter().map(|_| Default::default()).collect();
-        for (tree, node, _) in jobs {
-            let level = &mut learned[tree][usize::from(node > 0)];
-            level.push((node.saturating_sub(1) as u16, trained.next().expect("one for each job")));
-        }
-        let is_wrong = |(_, weights): &(u16, Weights)| weights.entries.iter().any(|entry| !entry.weight().is_finite());
-        if learned.iter().flatten().flatten().any(is_wrong) {
-            return Err(Error::Diverged { epoch: self.epochs, learning_rate: self.task.options.learning_rate });
-        }
-        let tree = |(plan, [root, leaves]): (Plan, [Vec<(u16, Weights)>; 2])| {
-            let count = plan.nodes.len() - 1;
-            let starts = leaf_starts(plan.order.len(), count);
-            let root = level::build(features, vec![0, count], &root);
-            let leaves = level::build(features, starts, &leaves);
-            Some(Tree::new(root?, leaves?, plan.order))
-        };
-        let trees: Option<Vec<Tree>> = plans.into_par_iter().zip(learned).map(tree).collect();
-        trees.ok_or_else(|| Error::Mismatch {
-            found: format!("a tree over {features} features with more weights than it can hold"),
-            allowed: format!("{} numbers a level; fewer features need fewer", u32::MAX),
-        })
-    }
-
-    fn finished(&self) -> std::sync::MutexGuard<'_, Finished> {
-        self.finished.lock().expect("no thread panics while it holds this")
-    }
-
-    /// Tells of more work done; whether to go on.
-    fn report(&self, work: usize, total: usize) -> ControlFlow<()> {
-        let passed = self.passed.fetch_add(work, Ordering::Relaxed) + work;
-        let done = passed as f64 / total as f64;
-        let growing = Growing {
-            done,
-            epochs: done * self.epochs as f64,
-            of: self.epochs,
-            weights: self.weights.load(Ordering::Relaxed),
-            save: &|path| kept::save(path, self.task.problem, self.task.options, done, &self.finished()),
-        };
-        // Whoever finds another thread reporting leaves it to that one.
-        if let Ok(mut watch) = self.watch.try_lock()
-            && watch(&growing).is_break()
-            && done < 1.0
-        {
-            self.stopped.store(true, Ordering::Relaxed);
-        }
-        if self.stopped.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
 }
