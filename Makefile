@@ -6,7 +6,8 @@
 # make advisories  known weaknesses of dependencies; builds the current cargo-deny and asks a list on the network
 # make wheel  the Python package, in dist/
 # make docs   its reference from docstrings, in dist/docs
-# make bench  beside the speed of memory, and beside others on the data in OVE_DATA (default ../shared/data); hours
+# make bench  beside the speed of memory, and beside others on the data in OVE_DATA (default ../shared/data); two to three hours
+# make bench-long  also what takes long and changes little, and exact softmax beside scikit-learn; a working day
 # make bench-quick  the peers on 20,000 rows
 # make bench-serve  the server under load (wants wrk)
 # make page   build the page that the program carries
@@ -16,7 +17,7 @@ VENV := .venv
 FRESH := target/fresh
 export OVE_DATA ?= $(abspath ../shared/data)
 
-.PHONY: demo test rust installed lint deny advisories rust-test valgrind-test fuzz crash python-test package-test page page-test wheel docs bench bench-memory bench-logistic-regression bench-quick bench-build bench-newsgroups bench-peers bench-serve clean
+.PHONY: demo test rust installed lint deny advisories rust-test valgrind-test fuzz crash python-test package-test page page-test wheel docs bench bench-long bench-memory bench-logistic-regression bench-quick bench-build bench-newsgroups bench-peers bench-serve clean
 
 demo:
 	cargo run --release --package ove-cli -- demo
@@ -113,7 +114,10 @@ docs: wheel
 	$(VENV)/bin/pip install --quiet pdoc
 	$(VENV)/bin/pdoc --docformat numpy --output-directory dist/docs ove
 
-bench: bench-memory bench-newsgroups bench-logistic-regression bench-peers
+bench: bench-memory bench-peers
+
+bench-long: bench-memory bench-newsgroups bench-logistic-regression
+	$(MAKE) bench-peers PEERS=--long
 
 bench-memory:
 	cargo run --release --package ove --example amazoncat
@@ -137,7 +141,7 @@ bench-logistic-regression: wheel
 # Each peer gets an environment of its own under bench/.envs, made when it is first wanted; results, table and plots go to bench/out.
 # A run that was stopped goes on where it was: what has a result is not run again (remove bench/out to start anew).
 bench-peers: bench-build bench/.envs/report/installed
-	OVE=$(abspath target/release/ove) $(PYTHON) bench/peers.py
+	OVE=$(abspath target/release/ove) $(PYTHON) bench/peers.py $(PEERS)
 	bench/.envs/report/bin/python bench/peers_report.py
 
 bench-quick: bench-build bench/.envs/report/installed

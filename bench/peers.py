@@ -1,6 +1,7 @@
 """`ove` and its peers, one after another, on the same files, in one run.
 
-    python bench/peers.py                                    # everything; hours
+    python bench/peers.py                                    # two hours
+    python bench/peers.py --long                             # everything; a working day
     python bench/peers.py --rows 20000 --tasks titles-all    # a quick look
     python bench/peers_report.py                             # the table and the plots of what is there
 
@@ -384,6 +385,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=PEERS)
     parser.add_argument("--only", nargs="+", metavar="NAME", help="only the settings whose name starts with one of these")
     parser.add_argument("--part", choices=PARTS, help="only this one")
+    parser.add_argument("--long", action="store_true", help="also the settings that take long and change little")
     parser.add_argument("--rows", type=int, help="so many training rows, spread over the file, for a quick look")
     parser.add_argument("--out", type=Path, default=HERE / "out")
     parser.add_argument("--limit", type=float, default=1200, help="seconds that one process may take")
@@ -404,7 +406,8 @@ def main() -> None:
             make(task, args.rows)
             for setting in SETTINGS:
                 named = not args.only or setting.name.startswith(tuple(args.only))
-                if named and setting.peer in args.peers and setting.fits(task.data, task.labels, part):
+                wanted = args.long or part not in setting.long
+                if named and wanted and setting.peer in args.peers and setting.fits(task.data, task.labels, part):
                     record(args, task, setting)
 
 
