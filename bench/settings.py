@@ -55,8 +55,8 @@ SETTINGS = [
     Setting("omikuji", "1 tree", {"n_trees": 1}, long=BOTH),
     Setting("omikuji", "bonsai", {"cluster_k": 100, "cluster_balanced": False}, long=RAW),  # .158, .836
     # napkinXC
-    Setting("napkinxc", "PLT (default)", {"model": "plt"}, labels=ALL, long=BOTH),  # .131, .817
-    Setting("napkinxc", "PLT, 16-ary", {"model": "plt", "arity": 16, "max_leaves": 200}, TITLES, ALL, long=RAW),  # .135
+    Setting("napkinxc", "PLT (default)", {"model": "plt"}, labels=ALL, long=RAW),  # .131, .817
+    Setting("napkinxc", "PLT, 16-ary", {"model": "plt", "arity": 16, "max_leaves": 200}, TITLES, ALL, long=BOTH),  # .135
     Setting("napkinxc", "PLT, squared hinge", {"model": "plt", "loss": "l2", "liblinear_c": 1}, EURLEX, ALL),  # .834; titles .127
     Setting("napkinxc", "HSM (default)", {"model": "hsm"}, labels=FIRST, probabilities=True),  # titles .067
     Setting(
