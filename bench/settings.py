@@ -54,7 +54,7 @@ SETTINGS = [
     Setting("omikuji", "3 trees (default)"),  # titles .140, eurlex .832
     Setting("omikuji", "1 tree", {"n_trees": 1}, long=BOTH),
     Setting("omikuji", "bonsai", {"cluster_k": 100, "cluster_balanced": False}, long=RAW),  # .158, .836
-    # napkinXC
+    # napkinXC. On all titles the 16-ary tree has P@1 .334 after 473 s, the default one .349 after 311 s.
     Setting("napkinxc", "PLT (default)", {"model": "plt"}, labels=ALL, long=RAW),  # .131, .817
     Setting("napkinxc", "PLT, 16-ary", {"model": "plt", "arity": 16, "max_leaves": 200}, TITLES, ALL, long=BOTH),  # .135
     Setting("napkinxc", "PLT, squared hinge", {"model": "plt", "loss": "l2", "liblinear_c": 1}, EURLEX, ALL),  # .834; titles .127
