@@ -7,7 +7,7 @@
 # make wheel  the Python package, in dist/
 # make docs   its reference from docstrings, in dist/docs
 # make bench  beside the speed of memory, and beside others on the data in OVE_DATA (default ../shared/data); two to three hours
-# make bench-long  also what takes long and changes little, and exact softmax beside scikit-learn; a working day
+# make bench-long  also settings of others that take long, and exact softmax beside scikit-learn; a working day
 # make bench-quick  the peers on 20,000 rows
 # make bench-serve  the server under load (wants wrk)
 # make page   build the page that the program carries

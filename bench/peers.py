@@ -385,7 +385,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=PEERS)
     parser.add_argument("--only", nargs="+", metavar="NAME", help="only the settings whose name starts with one of these")
     parser.add_argument("--part", choices=PARTS, help="only this one")
-    parser.add_argument("--long", action="store_true", help="also the settings that take long and change little")
+    parser.add_argument("--long", action="store_true", help="also the settings that take long")
     parser.add_argument("--rows", type=int, help="so many training rows, spread over the file, for a quick look")
     parser.add_argument("--out", type=Path, default=HERE / "out")
     parser.add_argument("--limit", type=float, default=1200, help="seconds that one process may take")

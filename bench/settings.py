@@ -41,7 +41,8 @@ TOO_MANY = "each epoch scores all classes for all rows: 588,263 × 27,754 × 100
 TOO_LARGE = "27,754 classes × some 94,000 words in doubles are 20 GB, and L-BFGS keeps twenty such"
 NO_LABELS = "a fit a label: one-vs-rest over thousands of labels, each with its own pass over the rows"
 
-# Parts in which a setting runs only with --long: nowhere near, or hardly different from another one that runs, for many minutes each.
+# Parts in which a setting runs only with --long, for many minutes each: most are nowhere near or hardly different from one that runs; bonsai
+# trees from pairs and PECOS with matched negatives may be better.
 RAW = ("raw",)
 BOTH = ("features", "raw")
 
