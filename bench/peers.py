@@ -37,13 +37,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Iterator
 
-from settings import SETTINGS, Setting
+from settings import PARTS, SETTINGS, Setting
 
 HERE = Path(__file__).resolve().parent
 DATA = Path(os.environ.get("OVE_DATA", HERE.parent.parent / "shared" / "data"))
 OVE = os.environ.get("OVE", str(HERE.parent / "target" / "release" / "ove"))
 TASKS = ("titles-all", "titles-first", "eurlex-all", "eurlex-first")
-PARTS = ("features", "raw")
 PEERS = tuple(dict.fromkeys(setting.peer for setting in SETTINGS))
 FOLDER = {"titles": "yso-titles", "eurlex": "eurlex57k"}
 MIN_DF = {"titles": "2", "eurlex": "5"}
@@ -406,8 +405,7 @@ def main() -> None:
             make(task, args.rows)
             for setting in SETTINGS:
                 named = not args.only or setting.name.startswith(tuple(args.only))
-                wanted = args.long or part not in setting.long
-                if named and wanted and setting.peer in args.peers and setting.fits(task.data, task.labels, part):
+                if named and setting.peer in args.peers and setting.fits(task.data, task.labels, part, args.long):
                     record(args, task, setting)
 
 

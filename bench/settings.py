@@ -13,6 +13,7 @@ from typing import Any
 
 SETS = ("titles", "eurlex")
 LABELS = ("all", "first")
+PARTS = ("features", "raw")
 
 
 @dataclass(frozen=True)
@@ -24,14 +25,13 @@ class Setting:
     options: Any = field(default_factory=dict)
     sets: tuple[str, ...] = SETS
     labels: tuple[str, ...] = LABELS
-    parts: tuple[str, ...] = ("features", "raw")
     probabilities: bool = False
     long: tuple[str, ...] = ()
-    """Parts in which it runs only when asked to."""
+    """Parts in which it runs only in a long run."""
     skip: str | None = None
 
-    def fits(self, data: str, labels: str, part: str) -> bool:
-        return data in self.sets and labels in self.labels and part in self.parts
+    def fits(self, data: str, labels: str, part: str, long: bool) -> bool:
+        return data in self.sets and labels in self.labels and (long or part not in self.long)
 
 
 ALL, FIRST = ("all",), ("first",)
@@ -44,7 +44,6 @@ NO_LABELS = "a fit a label: one-vs-rest over thousands of labels, each with its 
 # Parts in which a setting runs only with --long, for many minutes each: most are nowhere near or hardly different from one that runs; bonsai
 # trees from pairs and PECOS with matched negatives may be better.
 RAW = ("raw",)
-BOTH = ("features", "raw")
 
 SETTINGS = [
     Setting("ove", "default", [], probabilities=True),
@@ -53,33 +52,33 @@ SETTINGS = [
     Setting("ove", "9 trees", ["--trees", "9"], probabilities=True, long=RAW),
     # omikuji. Collapsing every 5 layers: .153 and .835, between the two.
     Setting("omikuji", "3 trees (default)"),  # titles .140, eurlex .832
-    Setting("omikuji", "1 tree", {"n_trees": 1}, long=BOTH),
+    Setting("omikuji", "1 tree", {"n_trees": 1}, long=PARTS),
     Setting("omikuji", "bonsai", {"cluster_k": 100, "cluster_balanced": False}, long=RAW),  # .158, .836
     # napkinXC. On all titles the 16-ary tree has P@1 .334 after 473 s, the default one .349 after 311 s.
     Setting("napkinxc", "PLT (default)", {"model": "plt"}, labels=ALL, long=RAW),  # .131, .817
-    Setting("napkinxc", "PLT, 16-ary", {"model": "plt", "arity": 16, "max_leaves": 200}, TITLES, ALL, long=BOTH),  # .135
+    Setting("napkinxc", "PLT, 16-ary", {"model": "plt", "arity": 16, "max_leaves": 200}, TITLES, ALL, long=PARTS),  # .135
     Setting("napkinxc", "PLT, squared hinge", {"model": "plt", "loss": "l2", "liblinear_c": 1}, EURLEX, ALL),  # .834; titles .127
     Setting("napkinxc", "HSM (default)", {"model": "hsm"}, labels=FIRST, probabilities=True),  # titles .067
     Setting(
-        "napkinxc", "HSM, 16-ary", {"model": "hsm", "arity": 16, "max_leaves": 200}, TITLES, FIRST, probabilities=True, long=BOTH
+        "napkinxc", "HSM, 16-ary", {"model": "hsm", "arity": 16, "max_leaves": 200}, TITLES, FIRST, probabilities=True, long=PARTS
     ),  # .074
     # PECOS. On the whole sets, 32 splits and a beam of 20 change P@1 by −.0002 to +.0022.
     Setting("pecos", "XR-Linear (default)"),  # .141, .835
-    Setting("pecos", "32 splits, beam 20", {"nr_splits": 32, "beam_size": 20}, long=BOTH),  # .142, .836
+    Setting("pecos", "32 splits, beam 20", {"nr_splits": 32, "beam_size": 20}, long=PARTS),  # .142, .836
     # .842 on eurlex at ten times the training time; .137 on titles
-    Setting("pecos", "matched negatives", {"negative_sampling_scheme": "tfn+man", "beam_size": 20}, EURLEX, long=BOTH),
+    Setting("pecos", "matched negatives", {"negative_sampling_scheme": "tfn+man", "beam_size": 20}, EURLEX, long=PARTS),
     # fastText
     Setting("fasttext", "ova", {"loss": "ova", "dim": 100, "lr": 1.0, "epoch": 25}, EURLEX, ALL, long=RAW),  # .695
     Setting("fasttext", "ova", {"loss": "ova"}, TITLES, ALL, skip=TOO_MANY),
     # .045; dim 200, lr .3, 50 epochs .046 at four times the work
-    Setting("fasttext", "hs", {"loss": "hs", "dim": 100, "lr": 0.5, "epoch": 25}, TITLES, ALL, long=BOTH),
+    Setting("fasttext", "hs", {"loss": "hs", "dim": 100, "lr": 0.5, "epoch": 25}, TITLES, ALL, long=PARTS),
     # .373 and nlpd 3.96; 50 epochs .384 and 5.12
     Setting("fasttext", "softmax", {"loss": "softmax", "dim": 100, "lr": 1.0, "epoch": 25}, EURLEX, FIRST, probabilities=True, long=RAW),
     Setting("fasttext", "softmax", {"loss": "softmax"}, TITLES, FIRST, skip=TOO_MANY),
-    Setting("fasttext", "hs", {"loss": "hs", "dim": 100, "lr": 0.5, "epoch": 25}, labels=FIRST, probabilities=True, long=BOTH),  # titles .021
+    Setting("fasttext", "hs", {"loss": "hs", "dim": 100, "lr": 0.5, "epoch": 25}, labels=FIRST, probabilities=True, long=PARTS),  # titles .021
     # Vowpal Wabbit. The weights are hashed, and too few of them cost it dearly: titles .054, .081, .091 with 2^26, 2^28, 2^30 (of which
     # memory is only taken where touched, 17 GB at most); eurlex .712, .724, .723 with 2^24, 2^26, 2^28. Ten passes or 100-ary: no better.
-    Setting("vw", "plt", {"bit_precision": 30, "passes": 5, "learning_rate": 2, "kary_tree": 16}, TITLES, long=BOTH),
+    Setting("vw", "plt", {"bit_precision": 30, "passes": 5, "learning_rate": 2, "kary_tree": 16}, TITLES, long=PARTS),
     Setting("vw", "plt", {"bit_precision": 26, "passes": 5, "learning_rate": 1, "kary_tree": 16}, EURLEX, long=RAW),
     # scikit-learn
     Setting(
@@ -89,7 +88,7 @@ SETTINGS = [
         EURLEX,
         FIRST,
         probabilities=True,
-        long=BOTH,
+        long=PARTS,
     ),
     Setting("sklearn", "SGDClassifier", {"model": "sgd", "loss": "log_loss", "alpha": 1e-5, "max_iter": 5}, EURLEX, FIRST, long=RAW),
     Setting("sklearn", "LogisticRegression", {"model": "logistic"}, TITLES, FIRST, skip=TOO_LARGE),
