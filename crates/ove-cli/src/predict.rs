@@ -12,7 +12,7 @@ use crate::input::DataFlags;
 use crate::settings::ThreadFlags;
 
 /// Rows that are predicted before their lines are written.
-const CHUNK: usize = 4096;
+const CHUNK: usize = 1 << 15;
 
 /// Name the most probable classes of each row
 ///

@@ -77,9 +77,9 @@ pub struct PassFlags {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Forest")]
 pub struct ForestFlags {
-    /// How many trees vote
-    #[arg(long, value_name = "N", default_value_t = ForestOptions::default().trees)]
-    pub trees: usize,
+    /// How many trees vote; with it, a forest is grown however few classes there are [default: 3]
+    #[arg(long, value_name = "N", conflicts_with_all = ["objective", "classes", "sampler"])]
+    pub trees: Option<usize>,
 }
 
 /// When the batch solver stops.
@@ -195,7 +195,7 @@ impl LinearFlags {
 /// The flags of every way to train.
 #[derive(clap::Args)]
 pub struct TrainFlags {
-    /// How to train; a forest from 1000 classes on, unless an objective, classes or a sampler are given [default: stochastic]
+    /// How to train; a forest from 100 classes on, unless an objective, classes or a sampler are given [default: stochastic]
     #[arg(long, value_enum)]
     solver: Option<SolverKind>,
     /// Leave the biases out of the penalty
@@ -210,9 +210,18 @@ pub struct TrainFlags {
 impl TrainFlags {
     /// The settings that the flags say for so many classes; trees are the usual choice only if the rows fit in memory, as they go through
     /// them in many orders.
-    pub fn settings(&self, classes: usize, rows_fit: bool, class_weight: ClassWeight) -> Settings {
+    pub fn settings(
+        &self,
+        classes: usize,
+        rows_fit: bool,
+        class_weight: ClassWeight,
+    ) -> Result<Settings, &'static str> {
         let is_large = classes >= FOREST_FROM && rows_fit && !self.linear.are_asked_for();
-        let usual = if is_large { SolverKind::Forest } else { SolverKind::Stochastic };
+        let usual = if is_large || self.forest.trees.is_some() { SolverKind::Forest } else { SolverKind::Stochastic };
+        let solver = self.solver.unwrap_or(usual);
+        if solver != SolverKind::Forest {
+            self.refuse_trees()?;
+        }
         let linear = |solver| {
             let options = self.linear.options(solver);
             Settings::Linear(Options {
@@ -221,10 +230,18 @@ impl TrainFlags {
                 ..options
             })
         };
-        match self.solver.unwrap_or(usual) {
+        Ok(match solver {
             SolverKind::Stochastic => linear(Solver::Stochastic),
             SolverKind::Batch => linear(Solver::Batch),
             SolverKind::Forest => Settings::Forest(self.forest(class_weight)),
+        })
+    }
+
+    /// Trees are not to be asked for in vain.
+    fn refuse_trees(&self) -> Result<(), &'static str> {
+        match self.forest.trees {
+            Some(_) => Err("--trees: a linear model has none; they go with --solver forest"),
+            None => Ok(()),
         }
     }
 
@@ -238,6 +255,7 @@ impl TrainFlags {
     /// The options that the flags say for a linear model that goes on: objective, penalty, classes, sampler, passes and rate are its own,
     /// unless they are given.
     pub fn going_on(&self, own: &Options, class_weight: ClassWeight) -> Result<Options, &'static str> {
+        self.refuse_trees()?;
         let solver = match self.solver {
             None => own.solver,
             Some(SolverKind::Stochastic) => Solver::Stochastic,
@@ -254,7 +272,7 @@ impl TrainFlags {
         let usual = ForestOptions::default();
         let passes = &self.linear.passes;
         ForestOptions {
-            trees: self.forest.trees,
+            trees: self.forest.trees.unwrap_or(usual.trees),
             epochs: passes.epochs.or(usual.epochs),
             learning_rate: passes.learning_rate.unwrap_or(usual.learning_rate),
             l2: self.linear.objective.l2.unwrap_or(usual.l2),

@@ -72,7 +72,7 @@ pub struct Args {
 
 /// Trains.
 pub fn run(args: Args) -> Result<()> {
-    check(&args.flags.settings(0, true, ClassWeight::Equal))?;
+    check(&args.flags.settings(0, true, ClassWeight::Equal).map_err(anyhow::Error::msg)?)?;
     check_output(&args.output)?;
     let mut keeper = args.checkpoint.open()?;
     let mut recorder = args.record.open()?;
@@ -114,9 +114,10 @@ impl Plan {
         from.as_ref().map_or(Ok(()), |from| from.number(&mut data))?;
         let class_weight = class_weight(args.class_weight.as_deref(), &data.classes)?;
         let mut settings = match from.as_ref().and_then(|from| from.settings().linear()) {
-            Some(own) => Settings::Linear(args.flags.going_on(own, class_weight).map_err(anyhow::Error::msg)?),
+            Some(own) => args.flags.going_on(own, class_weight).map(Settings::Linear),
             None => args.flags.settings(data.classes.len(), data.bytes_on_disk() <= args.memory.0, class_weight),
-        };
+        }
+        .map_err(anyhow::Error::msg)?;
         keep_within(args.memory, &data, &mut settings, from.as_ref())?;
         let weights = from.as_ref().map(|from| from.start(&data)).transpose()?;
         eprintln!("{} rows, {} features, {} classes", data.len(), data.features(), data.classes.len());

@@ -865,6 +865,19 @@ fn a_full_disk_is_an_error() {
 }
 
 #[test]
+fn trees_ask_for_a_forest_and_are_never_asked_for_in_vain() {
+    let dir = Dir::with_model();
+    dir.run("train fruit.svm -o few.model --trees 2").ok();
+    let card: Value = dir.run("inspect few.model --json").json();
+    assert_eq!(card["options"]["trees"], 2, "{card}");
+    for other in ["--solver batch", "--solver stochastic", "--from fruit.model"] {
+        let said = dir.run(&format!("train fruit.svm -o few.model --trees 2 {other}")).refused();
+        contains(&said, "--trees: a linear model has none; they go with --solver forest");
+    }
+    contains(&dir.run("train fruit.svm -o few.model --trees 2 --objective merged").refused(), "--objective");
+}
+
+#[test]
 fn a_forest_trains_predicts_and_loses_small_weights() {
     let dir = Dir::with_model();
     let train = "train fruit.svm -o forest.model --solver forest --trees 2 --epochs 20 --valid fruit.svm --json";

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, ToPyArray};
-use ove::forest::{Forest, Scratch};
+use ove::forest::{Forest, Search};
 use ove::linear::Prediction;
 use ove::{Row, Weights};
 use pyo3::exceptions::PyValueError;
@@ -157,7 +157,7 @@ fn complete(forest: &Forest, row: Row<'_>, count: usize, top: &mut Vec<Predictio
         return;
     }
     let mut logs = vec![0.0; forest.classes()];
-    forest.log_probabilities(row, &mut logs, &mut Scratch::default());
+    forest.log_probabilities(&forest.look(&[row], Search::All)[0], &mut logs);
     let mut others: Vec<u32> = (0..).take(logs.len()).filter(|class| top.iter().all(|p| p.class != *class)).collect();
     others.sort_by(|&a, &b| logs[b as usize].total_cmp(&logs[a as usize]).then(a.cmp(&b)));
     let found = |class: u32| Prediction { class, probability: logs[class as usize].exp() };

@@ -29,7 +29,7 @@ pub struct Keywords {
     schedule: String,
     tolerance: f64,
     iterations: usize,
-    trees: usize,
+    trees: Option<usize>,
     /// Bytes, as a number or as `8GB`.
     memory: String,
     calibrate: bool,
@@ -74,8 +74,15 @@ impl Keywords {
 
     fn unlimited(self, classes: usize) -> PyResult<Settings> {
         let linear_asked_for = self.objective.is_some() || self.classes.is_some() || self.sampler.is_some();
-        let usual = if classes >= FOREST_FROM && !linear_asked_for { "forest" } else { Solver::Stochastic.name() };
-        match self.solver.as_deref().unwrap_or(usual) {
+        let is_large = classes >= FOREST_FROM && !linear_asked_for;
+        let usual = if is_large || self.trees.is_some() { "forest" } else { Solver::Stochastic.name() };
+        let solver = self.solver.as_deref().unwrap_or(usual);
+        if self.trees.is_some() && (linear_asked_for || solver != "forest") {
+            return Err(PyValueError::new_err(
+                "trees are of a forest: they do not go with an objective, classes, a sampler or another solver",
+            ));
+        }
+        match solver {
             "forest" => Ok(Settings::Forest(self.forest()?)),
             "stochastic" => Ok(Settings::Linear(self.linear(Solver::Stochastic)?)),
             "batch" => Ok(Settings::Linear(self.linear(Solver::Batch)?)),
@@ -114,7 +121,7 @@ impl Keywords {
     fn forest(self) -> PyResult<ForestOptions> {
         let usual = ForestOptions::default();
         Ok(ForestOptions {
-            trees: self.trees,
+            trees: self.trees.unwrap_or(usual.trees),
             epochs: self.epochs.or(usual.epochs),
             learning_rate: self.learning_rate.unwrap_or(usual.learning_rate),
             l2: self.l2.unwrap_or(usual.l2),

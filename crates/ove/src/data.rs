@@ -39,6 +39,14 @@ pub struct Row<'a> {
     pub values: &'a [f32],
 }
 
+impl<'a> Row<'a> {
+    /// What it has of the first `features` features: those that a model knows.
+    pub fn below(self, features: usize) -> Self {
+        let known = self.indices.partition_point(|&feature| (feature as usize) < features);
+        Row { indices: &self.indices[..known], values: &self.values[..known] }
+    }
+}
+
 impl<'a> Rows<'a> {
     /// A view of borrowed numbers, after a check that they form rows: offsets that start at 0 and never fall,
     /// features that rise within a row and stay below `features`, finite values.

@@ -16,15 +16,17 @@ mod row;
 use rayon::prelude::*;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::data::Rows;
+use crate::data::{Row, Rows};
 use crate::error::{Error, Result};
+use crate::forest::{Forest, Search};
 use crate::labels::Labels;
-use crate::model::Model;
+use crate::linear::Linear;
+use crate::model::{Model, Weights};
 use crate::solve::in_pool;
 pub use confused::Confused;
 pub use reliability::Bin;
 use reliability::{bins, calibration_error};
-use row::{Outcome, Task};
+use row::{Measures, Outcome, Task};
 
 /// Rows that one task scores.
 const ROWS_A_TASK: usize = 64;
@@ -86,18 +88,39 @@ pub struct Evaluation {
 /// [`Dataset::use_classes`](crate::Dataset::use_classes).
 pub fn evaluate(model: &Model, rows: Rows<'_>, labels: &Labels, threads: usize) -> Result<Evaluation> {
     check(model, rows, labels)?;
-    let mut outcomes = vec![Outcome::default(); rows.len()];
-    let measures = row::Measures::new(model);
-    in_pool(threads, || {
-        outcomes.par_chunks_mut(ROWS_A_TASK).enumerate().for_each(|(task, outcomes)| {
-            let mut scorer = Task::new(model, &measures);
-            for (n, outcome) in (task * ROWS_A_TASK..).zip(outcomes) {
-                *outcome = scorer.outcome(rows.row(n), &labels[n], labels.unseen(n));
-            }
-        });
-        Ok(())
+    let measures = Measures::new(model);
+    let outcomes = in_pool(threads, || {
+        Ok(match &model.weights {
+            Weights::Linear(linear) => linear_outcomes(linear, model, &measures, rows, labels),
+            Weights::Forest(forest) => forest_outcomes(forest, &measures, rows, labels),
+        })
     })?;
     Ok(summarise(model, &outcomes, labels))
+}
+
+fn linear_outcomes(
+    linear: &Linear,
+    model: &Model,
+    measures: &Measures,
+    rows: Rows<'_>,
+    labels: &Labels,
+) -> Vec<Outcome> {
+    let mut outcomes = vec![Outcome::default(); rows.len()];
+    outcomes.par_chunks_mut(ROWS_A_TASK).enumerate().for_each(|(task, outcomes)| {
+        let mut scorer = Task::new(linear, model, measures);
+        for (n, outcome) in (task * ROWS_A_TASK..).zip(outcomes) {
+            *outcome = scorer.outcome(rows.row(n), &labels[n], labels.unseen(n));
+        }
+    });
+    outcomes
+}
+
+fn forest_outcomes(forest: &Forest, measures: &Measures, rows: Rows<'_>, labels: &Labels) -> Vec<Outcome> {
+    let rows: Vec<Row<'_>> = (0..rows.len()).map(|n| rows.row(n)).collect();
+    forest.see(&rows, Search::Nearest, |n, sight, scratch| {
+        let top = forest.top(rows[n], sight, row::TOP, scratch);
+        measures.of_forest(forest, rows[n], sight, &top, &labels[n], labels.unseen(n))
+    })
 }
 
 fn check(model: &Model, rows: Rows<'_>, labels: &Labels) -> Result<()> {

@@ -31,7 +31,7 @@ use crate::places::Places;
 use crate::text::{Names, Text, TextOptions};
 use levels::Levels;
 
-const VERSION: &str = "3";
+const VERSION: &str = "4";
 
 impl Model {
     /// Writes the model.
@@ -276,7 +276,7 @@ fn parse_linear(
     if levels::are_in(file) {
         let bias = source.numbers(bias_bytes);
         check_finite(&bias)?;
-        let level = Levels::of(source, file)?.all(Linear::blocks(classes))?;
+        let level = Levels::of(source, file)?.next(None, Linear::blocks(classes))?;
         return Ok(Linear::pruned(level, bias));
     }
     let weights = file.tensor("weights").map_err(|e| e.to_string())?;

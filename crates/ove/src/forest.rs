@@ -16,25 +16,26 @@
 //! ```
 //!
 //! Where rows have several, the probability of a class is that of being one of them: v^γ. τ and γ are fitted on rows that were held out.
-//! The best classes are looked for in the [`BEAM`] leaves of each tree that lack least.
+//! The best classes are looked for in the [`BEAM`] leaves of each tree that lack least. Rows look at the trees together
+//! ([`Forest::see`]), so that each node is fetched once for all of them.
 
 mod cell;
+mod index;
 mod level;
 mod probabilities;
+mod sight;
 
 pub use cell::Entry;
 pub(crate) use cell::is_whole;
+pub use index::Index;
 pub(crate) use level::BIAS;
 pub use level::{Builder, Level, Parts};
+use sight::Seen;
+pub use sight::{BEAM, Search, Sight};
 
 use crate::data::Row;
 use crate::linear::Prediction;
-
-/// Leaves of each tree that are searched for the best classes of a row.
-pub const BEAM: usize = 10;
-
-/// Leaves that lack so much more than the best one are not searched.
-const NEAR: f32 = 3.5;
+use crate::math::exp_all;
 
 /// Several trees over the same classes.
 #[derive(Debug, Clone, PartialEq)]
@@ -113,35 +114,11 @@ impl Tree {
 /// Room for the numbers of one row, kept from row to row.
 #[derive(Debug, Clone, Default)]
 pub struct Scratch {
-    trees: Vec<Seen>,
     /// Σ over trees of the votes for the classes seen.
     sums: Vec<f32>,
     classes: Vec<u32>,
-}
-
-/// What a row has seen of a tree.
-#[derive(Debug, Clone, Default)]
-struct Seen {
-    /// −E of all leaves.
-    root: Vec<f32>,
-    /// The leaves that were searched, rising.
-    leaves: Vec<u16>,
-    /// −E of their classes, leaf by leaf.
-    classes: Vec<f32>,
-}
-
-impl Seen {
-    /// −E of the classes of a leaf: a copy if it was searched.
-    fn leaf(&self, tree: &Tree, leaf: usize, row: Row<'_>) -> Vec<f32> {
-        let width = |leaf: u16| tree.leaf_classes(leaf).len();
-        if let Ok(at) = self.leaves.binary_search(&(leaf as u16)) {
-            let start = self.leaves[..at].iter().map(|&leaf| width(leaf)).sum::<usize>();
-            return self.classes[start..start + width(leaf as u16)].to_vec();
-        }
-        let mut classes = Vec::new();
-        tree.leaves.energies(&[leaf as u16], row, &mut classes);
-        classes
-    }
+    /// Those of one tree.
+    votes: Vec<f32>,
 }
 
 impl Forest {
@@ -178,49 +155,45 @@ impl Forest {
         }
     }
 
-    /// Looks at the roots of all trees: the start of everything about a row.
-    pub fn begin(&self, row: Row<'_>, scratch: &mut Scratch) {
-        scratch.trees.resize(self.trees.len(), Seen::default());
-        for (tree, seen) in self.trees.iter().zip(&mut scratch.trees) {
-            tree.root.energies(&[0], row, &mut seen.root);
-            seen.leaves.clear();
-        }
-    }
-
-    /// The `count` best classes of the row that [`begin`](Forest::begin) saw, those with the most votes first.
-    pub fn top(&self, row: Row<'_>, count: usize, scratch: &mut Scratch) -> Vec<Prediction> {
-        let mut top = self.votes(row, count, scratch);
+    /// The `count` best classes of a row that has seen the trees, those with the most votes first.
+    pub fn top(&self, row: Row<'_>, sight: &Sight, count: usize, scratch: &mut Scratch) -> Vec<Prediction> {
+        let mut top = self.votes(sight, count, scratch);
         for prediction in &mut top {
             prediction.probability = match self.calibration.vote_power {
                 Some(power) => prediction.probability.powf(power.into()),
-                None => self.log_probability(row, prediction.class, scratch).exp(),
+                None => self.log_probability(row, sight, prediction.class).exp(),
             };
         }
         top
     }
 
     /// What the probability of a class would be without calibration: τ = γ = 1.
-    pub fn uncalibrated(&self, row: Row<'_>, prediction: Prediction, scratch: &mut Scratch) -> f64 {
+    pub fn uncalibrated(&self, row: Row<'_>, sight: &Sight, prediction: Prediction) -> f64 {
         match self.calibration.vote_power {
             Some(power) => prediction.probability.powf(1.0 / f64::from(power)),
-            None => self.ways(row, prediction.class, scratch).log_probability(1.0).exp(),
+            None => self.ways(row, sight, prediction.class).log_probability(1.0).exp(),
         }
     }
 
     /// The `count` classes with the most votes, with these in place of probabilities.
-    pub(crate) fn votes(&self, row: Row<'_>, count: usize, scratch: &mut Scratch) -> Vec<Prediction> {
-        let Scratch { trees, sums, classes } = scratch;
+    pub(crate) fn votes(&self, sight: &Sight, count: usize, scratch: &mut Scratch) -> Vec<Prediction> {
+        let Scratch { sums, classes, votes } = scratch;
         sums.resize(self.classes, 0.0);
-        for (tree, seen) in self.trees.iter().zip(trees) {
-            nearest(&seen.root, &mut seen.leaves);
-            tree.leaves.energies(&seen.leaves, row, &mut seen.classes);
-            let of_leaf = |&leaf: &u16| tree.leaf_classes(leaf).iter().map(move |&class| (class, leaf));
-            for ((class, leaf), &of_class) in seen.leaves.iter().flat_map(of_leaf).zip(&seen.classes) {
+        for (tree, seen) in self.trees.iter().zip(sight.trees()) {
+            votes.clear();
+            let mut left = &seen.classes[..];
+            for &leaf in &seen.leaves {
+                let of_leaf = left.split_off(..tree.leaf_classes(leaf).len()).unwrap_or_default();
+                votes.extend(of_leaf.iter().map(|of_class| seen.root[usize::from(leaf)] + of_class));
+            }
+            exp_all(votes);
+            let of_leaves = seen.leaves.iter().flat_map(|&leaf| tree.leaf_classes(leaf));
+            for (&class, &vote) in of_leaves.zip(&*votes) {
                 let sum = &mut sums[class as usize];
                 if *sum == 0.0 {
                     classes.push(class);
                 }
-                *sum += (seen.root[usize::from(leaf)] + of_class).exp().max(f32::MIN_POSITIVE);
+                *sum += vote;
             }
         }
         let better = |&a: &u32, &b: &u32| sums[b as usize].total_cmp(&sums[a as usize]).then(a.cmp(&b));
@@ -236,25 +209,25 @@ impl Forest {
         top
     }
 
-    /// log p(class | x) of the row that [`begin`](Forest::begin) saw, exact for any class: as if it had one class.
-    pub fn log_probability(&self, row: Row<'_>, class: u32, scratch: &mut Scratch) -> f64 {
-        self.ways(row, class, scratch).log_probability(self.calibration.temperature)
+    /// log p(class | x) of a row that has seen the trees, exact for any class: as if it had one class.
+    pub fn log_probability(&self, row: Row<'_>, sight: &Sight, class: u32) -> f64 {
+        self.ways(row, sight, class).log_probability(self.calibration.temperature)
     }
 
-    /// The ways to a class of the row that [`begin`](Forest::begin) saw.
-    pub(crate) fn ways(&self, row: Row<'_>, class: u32, scratch: &Scratch) -> Ways {
+    /// The ways to a class of a row that has seen the trees.
+    pub(crate) fn ways(&self, row: Row<'_>, sight: &Sight, class: u32) -> Ways {
         let of_tree = |(tree, seen): (&Tree, &Seen)| {
             let (leaf, child) = tree.place(class);
             [(seen.root.clone(), leaf), (seen.leaf(tree, leaf, row), child)]
         };
-        Ways(self.trees.iter().zip(&scratch.trees).map(of_tree).collect())
+        Ways(self.trees.iter().zip(sight.trees()).map(of_tree).collect())
     }
 
     /// How much a feature speaks for a class, as a mean over trees of its weights on the way to the class.
     pub fn weight_of(&self, feature: u32, class: u32) -> f32 {
         let of_tree = |tree: &Tree| {
             let (leaf, child) = tree.place(class);
-            tree.root.weight_of(feature as usize, 0, leaf) + tree.leaves.weight_of(feature as usize, leaf, child)
+            tree.root.weight_of(feature, 0, leaf) + tree.leaves.weight_of(feature, leaf, child)
         };
         self.trees.iter().map(of_tree).sum::<f32>() / self.trees.len() as f32
     }
@@ -285,29 +258,11 @@ impl Ways {
     }
 }
 
-/// The [`BEAM`] leaves that lack least, rising, without those that lack too much more than the best to matter.
-fn nearest(root: &[f32], leaves: &mut Vec<u16>) {
-    largest(root, BEAM, leaves);
-    let best = leaves.iter().map(|&leaf| root[usize::from(leaf)]).fold(f32::NEG_INFINITY, f32::max);
-    leaves.retain(|&leaf| root[usize::from(leaf)] >= best - NEAR);
-}
-
-/// The places of the `count` largest numbers, rising.
-fn largest(numbers: &[f32], count: usize, places: &mut Vec<u16>) {
-    places.clear();
-    places.extend(0..numbers.len() as u16);
-    if count < numbers.len() {
-        places.select_nth_unstable_by(count, |&a, &b| {
-            numbers[usize::from(b)].total_cmp(&numbers[usize::from(a)]).then(a.cmp(&b))
-        });
-        places.truncate(count);
-        places.sort_unstable();
-    }
-}
-
 /// log p(c | node, x) from −E of all children of the node.
 fn log_share(temperature: f32, energies: &[f32], child: usize) -> f64 {
     let largest = energies.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let total: f32 = energies.iter().map(|&e| (temperature * (e - largest)).exp()).sum();
-    f64::from(temperature * (energies[child] - largest)) - f64::from(total).ln()
+    let mut shares: Vec<f32> = energies.iter().map(|&energy| temperature * (energy - largest)).collect();
+    let own = f64::from(shares[child]);
+    exp_all(&mut shares);
+    own - f64::from(shares.iter().sum::<f32>()).ln()
 }

@@ -1,7 +1,7 @@
 //! A linear model: scores f_k = w_k·x + b_k, and probabilities by the exact softmax over all classes.
 //!
 //! A trained model holds a number for every weight, or for every cell that weights share. [`Linear::prune`] keeps those that matter, in
-//! 16 bits each, as a [`Level`] whose nodes are blocks of 2¹⁶ classes.
+//! 16 bits each, as a [`Level`] whose nodes are blocks of 2¹⁶ classes and have cells for all features.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use crate::data::{Row, Rows};
 use crate::error::{Error, Result};
-use crate::forest::{Builder, Entry, Level};
+use crate::forest::{Builder, Entry, Index, Level};
 use crate::machine;
 use crate::math::{log_sum_exp, vectorised};
 use crate::numbers::Numbers;
@@ -80,7 +80,7 @@ impl Linear {
             Table::Full(table) => table[self.places.start(feature) + class as usize],
             Table::Pruned(level, _) => {
                 let class = class as usize;
-                level.weight_of(feature as usize, class / BLOCK, class % BLOCK)
+                level.weight_of(feature, class / BLOCK, class % BLOCK)
             }
         }
     }
@@ -99,8 +99,8 @@ impl Linear {
             Table::Full(table) => Cow::Borrowed(table),
             Table::Pruned(level, bias) => {
                 let mut table = vec![0.0; self.places.cells()];
-                for (feature, node, entry) in level.entries() {
-                    table[feature * self.classes() + node * BLOCK + entry.child()] = entry.weight();
+                for (node, feature, entry) in level.entries() {
+                    table[feature as usize * self.classes() + node * BLOCK + entry.child()] = entry.weight();
                 }
                 table.extend_from_slice(bias);
                 Cow::Owned(table)
@@ -178,10 +178,15 @@ impl Linear {
 
     /// The scores of all classes for a row. Features that the model does not know count as absent.
     pub fn scores(&self, row: Row<'_>, scores: &mut [f32]) {
+        let row = row.below(self.features());
         scores.copy_from_slice(self.bias());
         match &self.table {
             Table::Full(table) => add_weights(&table[..self.places.cells()], self.places, row, scores),
-            Table::Pruned(level, _) => level.add_all(row, scores),
+            Table::Pruned(level, _) => {
+                let mut index = Index::default();
+                let blocks = scores.chunks_mut(BLOCK).enumerate();
+                blocks.for_each(|(node, scores)| level.add(node, &[row], &mut index, scores));
+            }
         }
     }
 
@@ -205,15 +210,17 @@ impl Linear {
 
 /// The weights of a dense table that are at least this large.
 fn kept(places: Places, table: &[f32], threshold: f32) -> Result<Level> {
-    let (mut builder, mut entries) = (Builder::new(Linear::blocks(places.classes())), Vec::new());
-    for feature in 0..places.features() as u32 {
-        for (node, block) in table[places.of_feature(feature)].chunks(BLOCK).enumerate() {
-            let large = block.iter().enumerate().filter(|(_, weight)| **weight != 0.0 && weight.abs() >= threshold);
+    let blocks = Linear::blocks(places.classes());
+    let (mut builder, mut entries) = (Builder::new(places.features(), blocks.clone()), Vec::new());
+    for block in blocks.windows(2) {
+        for feature in 0..places.features() as u32 {
+            let weights = table[places.of_feature(feature)][block[0]..block[1]].iter().enumerate();
+            let large = weights.filter(|(_, weight)| **weight != 0.0 && weight.abs() >= threshold);
             entries.clear();
             entries.extend(large.map(|(child, &weight)| Entry::new(child as u16, weight)));
-            builder.push(node, &entries);
+            builder.push(feature, &entries);
         }
-        builder.end_feature();
+        builder.end_node();
         if builder.is_full() {
             break;
         }
@@ -228,8 +235,7 @@ fn kept(places: Places, table: &[f32], threshold: f32) -> Result<Level> {
 vectorised! {
     /// Adds x_d·(the weights of feature d) to the scores for each feature of a row.
     fn add_weights(weights: &[f32], places: Places, row: Row<'_>, scores: &mut [f32]) {
-        let known = row.indices.partition_point(|&feature| (feature as usize) < places.features());
-        for (&feature, &value) in row.indices[..known].iter().zip(row.values) {
+        for (&feature, &value) in row.indices.iter().zip(row.values) {
             for (score, weight) in scores.iter_mut().zip(&weights[places.of_feature(feature)]) {
                 *score += value * weight;
             }

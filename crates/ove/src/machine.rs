@@ -79,8 +79,8 @@ pub fn forget(file: &Mmap, bytes: Range<usize>) {
 #[cfg(not(unix))]
 pub fn forget(_: &Mmap, _: Range<usize>) {}
 
-/// Compiles a function twice, plainly and for AVX2, and calls the second where the processor has it. The look at the processor costs
-/// a load and a branch, so wrap the loop over a row or a piece, never a single product.
+/// Compiles a function twice, plainly and for AVX2 with POPCNT, and calls the second where the processor has both. The look at the processor
+/// costs a load and a branch, so wrap the loop over a row or a piece, never a single product.
 macro_rules! vectorised {
     ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $kind:ty),* $(,)?) $(-> $out:ty)? $body:block) => {
         $(#[$meta])*
@@ -91,12 +91,12 @@ macro_rules! vectorised {
 
             #[cfg(target_arch = "x86_64")]
             {
-                #[target_feature(enable = "avx2")]
+                #[target_feature(enable = "avx2,popcnt")]
                 fn with_avx2($($arg: $kind),*) $(-> $out)? {
                     plain($($arg),*)
                 }
-                if std::arch::is_x86_feature_detected!("avx2") {
-                    // SAFETY: the function needs nothing but AVX2, which was just found.
+                if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("popcnt") {
+                    // SAFETY: the function needs nothing but AVX2 and POPCNT, which were just found.
                     return unsafe { with_avx2($($arg),*) };
                 }
             }

@@ -29,6 +29,25 @@ pub fn log_sum_exp(xs: impl Iterator<Item = f64> + Clone) -> f64 {
     largest + xs.map(|x| (x - largest).exp()).sum::<f64>().ln()
 }
 
+vectorised! {
+    /// eˣ of numbers that are not positive, in place, within 3 parts in 10⁷: 2ⁿ e^r with |r| ≤ ½ log 2, and a polynomial for e^r. Below −87,
+    /// where 32-bit floats end, all are e⁻⁸⁷.
+    pub fn exp_all(xs: &mut [f32]) {
+        /// log 2 in two parts: n times the first is exact.
+        const LOG_2: [f32; 2] = [0.693_359_4, -2.121_944_4e-4];
+        /// Adding this rounds to a whole number, which then stands in the lowest bits.
+        const ROUND: f32 = 12_582_912.0;
+        for x in xs {
+            let clamped = x.max(-87.0);
+            let rounded = clamped * std::f32::consts::LOG2_E + ROUND;
+            let n = rounded - ROUND;
+            let r = clamped - n * LOG_2[0] - n * LOG_2[1];
+            let power = ((((r * (1.0 / 720.0) + 1.0 / 120.0) * r + 1.0 / 24.0) * r + 1.0 / 6.0) * r + 0.5) * r * r + r + 1.0;
+            *x = power * f32::from_bits(rounded.to_bits().wrapping_add(127) << 23);
+        }
+    }
+}
+
 /// Σ log(1 + r·x) for x from 0 to 1 and r up to e³⁰⁰. Factors are multiplied up in eight lanes, as many as cannot overflow, before
 /// their logarithm is taken.
 pub fn sum_log_1p(r: f64, xs: &[f64]) -> f64 {
@@ -119,6 +138,17 @@ fn add_columns<const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn exponentials_of_many_are_those_of_each() {
+        let mut xs: Vec<f32> =
+            (0..=87_000).map(|n| -n as f32 / 1000.0).chain([-1e-9, -90.0, f32::NEG_INFINITY]).collect();
+        let exact: Vec<f64> = xs.iter().map(|&x| f64::from(x.max(-87.0)).exp()).collect();
+        exp_all(&mut xs);
+        for (found, exact) in xs.into_iter().zip(exact) {
+            assert!((f64::from(found) / exact - 1.0).abs() < 3e-7, "{found} {exact}");
+        }
+    }
 
     /// log(1 + eˣ) and σ(x) to 17 digits, from 50-digit arithmetic.
     #[test]

@@ -2,9 +2,9 @@
 
 use rayon::prelude::*;
 
-use crate::data::Rows;
+use crate::data::{Row, Rows};
 use crate::error::Result;
-use crate::forest::Scratch;
+use crate::forest::Search;
 use crate::math::log_sum_exp;
 use crate::model::{Model, Weights};
 use crate::solve::in_pool;
@@ -41,14 +41,17 @@ impl Model {
                 Ok(out)
             }
             Weights::Forest(forest) => {
-                let mut out = vec![0.0; rows.len() * self.classes()];
+                let classes = self.classes();
+                let mut out = vec![0.0; rows.len() * classes];
+                let rows: Vec<Row<'_>> = (0..rows.len()).map(|n| rows.row(n)).collect();
                 in_pool(threads, || {
-                    out.par_chunks_mut(self.classes()).enumerate().for_each_init(
-                        Scratch::default,
-                        |scratch, (n, out)| {
-                            forest.log_probabilities(rows.row(n), out, scratch);
-                        },
-                    );
+                    let together = forest.together(rows.len(), Search::All);
+                    let pieces = rows.par_chunks(together).zip(out.par_chunks_mut(together * classes));
+                    pieces.for_each(|(rows, out)| {
+                        let sights = forest.look(rows, Search::All);
+                        let logs = sights.iter().zip(out.chunks_mut(classes));
+                        logs.for_each(|(sight, out)| forest.log_probabilities(sight, out));
+                    });
                     Ok(())
                 })?;
                 Ok(out)

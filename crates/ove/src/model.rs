@@ -2,14 +2,13 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::data::{Row, Rows};
 use crate::error::Result;
 use crate::evaluate::{Evaluation, or_infinite};
-use crate::forest::{Forest, Scratch};
+use crate::forest::{Forest, Search};
 use crate::linear::{Linear, Prediction};
 use crate::options::{ForestOptions, Options};
 use crate::solve::in_pool;
@@ -174,11 +173,8 @@ impl Model {
         match &self.weights {
             Weights::Linear(linear) => linear.top(rows, range, count, threads),
             Weights::Forest(forest) => in_pool(threads, || {
-                let of_row = |scratch: &mut Scratch, n| {
-                    forest.begin(rows.row(n), scratch);
-                    forest.top(rows.row(n), count, scratch)
-                };
-                Ok(range.into_par_iter().map_init(Scratch::default, of_row).collect())
+                let rows: Vec<Row<'_>> = range.map(|n| rows.row(n)).collect();
+                Ok(forest.see(&rows, Search::Nearest, |n, sight, scratch| forest.top(rows[n], sight, count, scratch)))
             }),
         }
     }

@@ -153,8 +153,10 @@ impl Options {
     }
 }
 
-/// Classes from which on a forest is the better choice.
-pub const FOREST_FROM: usize = 1000;
+/// Classes from which on a forest is the better choice. On a fifth of the rows, held out, precision@1 of a linear model and of a forest is .335 and
+/// .378 (bibtex by the first tag, 148 classes), and .572 and .655, .453 and .554, .403 and .461 (the 100, 300 and 800 most frequent first
+/// concepts in a tenth of EURLEX57K), after 7 to 38 times the training; with the 20 classes of 20 newsgroups .849 and .776.
+pub const FOREST_FROM: usize = 100;
 
 /// How to train a [`Forest`](crate::forest::Forest).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -206,15 +206,15 @@ fn weights_of_another_program_are_not_a_model() {
     assert_eq!(reason(&none), "no metadata, so not written by ove");
     let other = with_header(|header| header["__metadata__"] = json!({ "format": "pt" }));
     assert_eq!(reason(&other), "no layout version, so not written by ove");
-    let bare = with_header(|header| header["__metadata__"] = json!({ "version": "3" }));
+    let bare = with_header(|header| header["__metadata__"] = json!({ "version": "4" }));
     assert_eq!(reason(&bare), "no entry `ove` in the metadata");
 }
 
 #[test]
 fn another_layout_is_refused() {
-    for version in ["2", "4"] {
+    for version in ["3", "5"] {
         let other = with_header(|header| header["__metadata__"]["version"] = version.into());
-        assert_eq!(reason(&other), format!("layout version {version}, but this program reads version 3"));
+        assert_eq!(reason(&other), format!("layout version {version}, but this program reads version 4"));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use ove::forest::{Forest, Scratch};
+use ove::forest::{Forest, Scratch, Search};
 use ove::model::Card;
 use ove::random::Stream;
 use ove::solve::forest::train;
@@ -52,16 +52,27 @@ fn it_finds_the_class_of_rows_it_never_saw() {
 fn probabilities_of_all_classes_sum_to_one() {
     let train = data(5000, false, 0);
     let forest = forest(&train, &ForestOptions::default());
-    let mut scratch = Scratch::default();
     for n in 0..20 {
         let row = train.rows().row(n);
-        forest.begin(row, &mut scratch);
-        let sum: f64 = (0..CLASSES as u32).map(|k| forest.log_probability(row, k, &mut scratch).exp()).sum();
+        let sight = &forest.look(&[row], Search::Nearest)[0];
+        let sum: f64 = (0..CLASSES as u32).map(|k| forest.log_probability(row, sight, k).exp()).sum();
         assert!((sum - 1.0).abs() < 1e-4, "{sum}");
-        for prediction in forest.top(row, 5, &mut scratch) {
-            let exact = forest.log_probability(row, prediction.class, &mut scratch).exp();
+        for prediction in forest.top(row, sight, 5, &mut Scratch::default()) {
+            let exact = forest.log_probability(row, sight, prediction.class).exp();
             assert!((prediction.probability - exact).abs() < 1e-6, "{prediction:?} {exact}");
         }
+    }
+}
+
+#[test]
+fn rows_see_the_same_together_and_alone() {
+    let train = data(3000, true, 0);
+    let forest = forest(&train, &ForestOptions::default());
+    let rows: Vec<_> = (0..train.len()).map(|n| train.rows().row(n)).collect();
+    let top = |n: usize, sight: &_, scratch: &mut _| forest.top(rows[n], sight, 5, scratch);
+    let together = forest.see(&rows, Search::Nearest, top);
+    for (n, found) in together.iter().enumerate() {
+        assert_eq!(*found, top(n, &forest.look(&rows[n..=n], Search::Nearest)[0], &mut Scratch::default()), "row {n}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use ove::forest::Scratch;
+use ove::forest::Search;
 use ove::model::Card;
 use ove::options::{ForestOptions, Options, Solver};
 use ove::{Dataset, Labels, Model, Problem, Rows, Settings, Weights, linear, solve, synthetic};
@@ -72,12 +72,11 @@ fn all_probabilities_of_a_forest_are_those_of_each_class() {
     let model = forest(&data);
     let Weights::Forest(forest) = &model.weights else { unreachable!() };
     let logs = model.log_probabilities(data.rows(), 2).unwrap();
-    let mut scratch = Scratch::default();
     for n in 0..data.len() {
         let row = data.rows().row(n);
-        forest.begin(row, &mut scratch);
+        let sight = &forest.look(&[row], Search::Nearest)[0];
         for class in 0..5 {
-            let one = forest.log_probability(row, class, &mut scratch);
+            let one = forest.log_probability(row, sight, class);
             assert!((one - logs[n * 5 + class as usize]).abs() < 1e-5);
         }
     }

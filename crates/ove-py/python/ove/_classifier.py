@@ -24,7 +24,7 @@ class OneVsEachClassifier(Classifier):
     objective : {"one-vs-each", "merged", "softmax", "bouchard"}, optional
         What is maximised: the bound of the paper, a tighter one, the exact log probability, or Bouchard's bound.
     solver : {"stochastic", "batch", "forest"}, optional
-        Subsampled rows and classes, L-BFGS on the full sum, or trees over the classes. If not given: a forest from 1000 classes on,
+        Subsampled rows and classes, L-BFGS on the full sum, or trees over the classes. If not given: a forest from 100 classes on,
         unless an objective, classes or a sampler are given; else stochastic.
     classes : int, optional
         Stochastic: how many remaining classes a row visits. 5 if not given.
@@ -55,8 +55,8 @@ class OneVsEachClassifier(Classifier):
         Batch: stop when the gradient is this small beside the first one.
     iterations : int
         Batch: stop after so many iterations at the latest.
-    trees : int
-        Forest: how many trees vote.
+    trees : int, optional
+        Forest: how many trees vote, 3 if not given. With it, a forest is grown however few classes there are.
     memory : int or str
         Linear models: how much memory the weights may take, in bytes or as in "8GB". The stochastic solver lets them share it where there
         are too many; they then have no `coef_`.
@@ -124,7 +124,7 @@ class OneVsEachClassifier(Classifier):
         schedule: Literal["linear"] | float = "linear",
         tolerance: float = 1e-5,
         iterations: int = 2000,
-        trees: int = 3,
+        trees: int | None = None,
         memory: int | str = "8GB",
         calibrate: bool = False,
         class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,

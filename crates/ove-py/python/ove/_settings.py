@@ -58,7 +58,7 @@ USUAL: Mapping[str, Any] = {
     "schedule": "linear",
     "tolerance": 1e-5,
     "iterations": 2000,
-    "trees": 3,
+    "trees": None,
     "memory": "8GB",
     "calibrate": False,
 }

@@ -73,7 +73,7 @@ iterations, trees, memory, calibrate, class_weight, warm_start, random_state, n_
         schedule: Literal["linear"] | float = "linear",
         tolerance: float = 1e-5,
         iterations: int = 2000,
-        trees: int = 3,
+        trees: int | None = None,
         memory: int | str = "8GB",
         calibrate: bool = False,
         class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,

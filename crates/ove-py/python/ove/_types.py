@@ -37,7 +37,7 @@ class Keywords(TypedDict):
     schedule: str
     tolerance: float
     iterations: int
-    trees: int
+    trees: int | None
     memory: str
     calibrate: bool
     seed: int

@@ -4,10 +4,10 @@ use super::bound::Bound;
 use super::propensity::Propensities;
 use super::rest::Rest;
 use crate::data::Row;
-use crate::forest::{Forest, Scratch};
-use crate::linear::Linear;
+use crate::forest::{Forest, Sight};
+use crate::linear::{Linear, Prediction};
 use crate::math::log_sum_exp;
-use crate::model::{Model, Weights};
+use crate::model::Model;
 
 /// The ranks at which rankings are cut.
 pub(super) const AT: [usize; 3] = [1, 3, 5];
@@ -68,41 +68,24 @@ impl Measures {
         let bound = model.card.options.linear().map(|options| Bound::new(&model.card, options));
         Measures { bound, propensities: Propensities::new(&model.card) }
     }
-}
 
-/// Scores row after row in the same memory.
-pub(super) struct Task<'a> {
-    model: &'a Model,
-    measures: &'a Measures,
-    scores: Vec<f32>,
-    label_scores: Vec<f64>,
-    rest: Rest,
-    scratch: Scratch,
-}
-
-impl<'a> Task<'a> {
-    pub fn new(model: &'a Model, measures: &'a Measures) -> Self {
-        let scores = vec![0.0; model.linear().map_or(0, Linear::classes)];
-        let (rest, scratch) = (Rest::default(), Scratch::default());
-        Task { model, measures, scores, label_scores: Vec::new(), rest, scratch }
-    }
-
-    /// Of a row with these labels, and so many that the model does not know.
-    pub fn outcome(&mut self, row: Row<'_>, labels: &[u32], unseen: usize) -> Outcome {
-        match &self.model.weights {
-            Weights::Linear(linear) => self.linear_outcome(linear, row, labels, unseen),
-            Weights::Forest(forest) => self.forest_outcome(forest, row, labels, unseen),
+    /// Of a row that has seen the trees, with the classes that they rank first, its labels, and how many of these the model does not know.
+    pub fn of_forest(
+        &self,
+        forest: &Forest,
+        row: Row<'_>,
+        sight: &Sight,
+        best: &[Prediction],
+        labels: &[u32],
+        unseen: usize,
+    ) -> Outcome {
+        let top: Vec<u32> = best.iter().map(|prediction| prediction.class).collect();
+        Outcome {
+            confidence: best[0].probability,
+            raw_confidence: forest.uncalibrated(row, sight, best[0]),
+            log_probability: labels.iter().map(|&label| forest.log_probability(row, sight, label)).sum(),
+            ..self.ranked(&top, labels, unseen)
         }
-    }
-
-    fn forest_outcome(&mut self, forest: &Forest, row: Row<'_>, labels: &[u32], unseen: usize) -> Outcome {
-        forest.begin(row, &mut self.scratch);
-        let best = forest.top(row, TOP, &mut self.scratch);
-        let mut top = Vec::with_capacity(TOP);
-        top.extend(best.iter().map(|prediction| prediction.class));
-        let log_probability = labels.iter().map(|&label| forest.log_probability(row, label, &mut self.scratch)).sum();
-        let (confidence, raw_confidence) = (best[0].probability, forest.uncalibrated(row, best[0], &mut self.scratch));
-        Outcome { confidence, raw_confidence, log_probability, ..self.ranked(&top, labels, unseen) }
     }
 
     /// What a ranking of classes tells.
@@ -114,17 +97,35 @@ impl<'a> Task<'a> {
             unseen,
             best: top[0],
             hits,
-            propensity: self.measures.propensities.of_hits(top, &hits),
-            best_propensity: self.measures.propensities.of_best(labels, unseen),
+            propensity: self.propensities.of_hits(top, &hits),
+            best_propensity: self.propensities.of_best(labels, unseen),
             ..Outcome::default()
         }
     }
+}
 
-    fn linear_outcome(&mut self, linear: &Linear, row: Row<'_>, labels: &[u32], unseen: usize) -> Outcome {
-        linear.scores(row, &mut self.scores);
+/// Scores row after row of a linear model in the same memory.
+pub(super) struct Task<'a> {
+    linear: &'a Linear,
+    temperature: Option<f64>,
+    measures: &'a Measures,
+    scores: Vec<f32>,
+    label_scores: Vec<f64>,
+    rest: Rest,
+}
+
+impl<'a> Task<'a> {
+    pub fn new(linear: &'a Linear, model: &Model, measures: &'a Measures) -> Self {
+        let (scores, temperature) = (vec![0.0; linear.classes()], model.card.temperature);
+        Task { linear, temperature, measures, scores, label_scores: Vec::new(), rest: Rest::default() }
+    }
+
+    /// Of a row with these labels, and so many that the model does not know.
+    pub fn outcome(&mut self, row: Row<'_>, labels: &[u32], unseen: usize) -> Outcome {
+        self.linear.scores(row, &mut self.scores);
         let top = top(&self.scores);
         let best = f64::from(self.scores[top[0] as usize]);
-        let raw_confidence = self.model.card.temperature.map_or(0.0, |temperature| {
+        let raw_confidence = self.temperature.map_or(0.0, |temperature| {
             let terms = self.scores.iter().map(|&score| (temperature * (f64::from(score) - best)).exp());
             1.0 / terms.sum::<f64>()
         });
@@ -142,7 +143,7 @@ impl<'a> Task<'a> {
             exact,
             effective_rivals,
             bound: bound.unwrap_or_default(),
-            ..self.ranked(&top, labels, unseen)
+            ..self.measures.ranked(&top, labels, unseen)
         }
     }
 

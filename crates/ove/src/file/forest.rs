@@ -1,10 +1,12 @@
 //! A forest as tensors: the [`levels`] of all trees, each tree's root before its leaves, and
 //!
 //! ```text
-//! shape        4                   D, trees, τ and γ, these as the bits of a 32-bit float; 0 for no γ
+//! shape        3                   trees, τ and γ, these as the bits of a 32-bit float; 0 for no γ
 //! leaves       trees               how many leaves each tree has
 //! order        trees × K           the classes, leaf by leaf
 //! ```
+//!
+//! A root has a cell for every feature: there are as many features.
 
 use safetensors::{Dtype, SafeTensors};
 
@@ -15,9 +17,8 @@ use crate::forest::{Calibration, Forest, Tree, leaf_starts};
 pub(super) fn tensors(forest: &Forest) -> Vec<Tensor<'_>> {
     let Calibration { temperature, vote_power } = forest.calibration;
     let trees = forest.trees();
-    let shape =
-        vec![forest.features() as u32, trees.len() as u32, temperature.to_bits(), vote_power.unwrap_or(0.0).to_bits()];
-    let leaves = trees.iter().map(|tree| tree.leaves().children().len() as u32 - 1).collect();
+    let shape = vec![trees.len() as u32, temperature.to_bits(), vote_power.unwrap_or(0.0).to_bits()];
+    let leaves = trees.iter().map(|tree| tree.leaves().nodes() as u32).collect();
     let order = trees.iter().flat_map(|tree| tree.order()).copied().collect();
     let words = |name, numbers: Vec<u32>| Tensor {
         name,
@@ -32,8 +33,8 @@ pub(super) fn tensors(forest: &Forest) -> Vec<Tensor<'_>> {
 
 /// Reads a forest over so many classes.
 pub(super) fn parse(source: &Source, file: &SafeTensors, classes: usize) -> Result<Forest, String> {
-    let [features, trees, temperature, power] =
-        words(file, "shape")?.try_into().map_err(|_| "a shape that is not four numbers".to_owned())?;
+    let [trees, temperature, power] =
+        words(file, "shape")?.try_into().map_err(|_| "a shape that is not three numbers".to_owned())?;
     let (temperature, power) = (f32::from_bits(temperature), f32::from_bits(power));
     if !(temperature.is_finite() && temperature > 0.0 && power.is_finite() && power >= 0.0) {
         return Err(format!("the temperature {temperature} and the power {power}, but they are positive numbers"));
@@ -44,14 +45,17 @@ pub(super) fn parse(source: &Source, file: &SafeTensors, classes: usize) -> Resu
         return Err(format!("{trees} trees with {} leaves and {} classes", leaves.len(), order.len()));
     }
     let mut levels = Levels::of(source, file)?;
-    let mut parsed = Vec::new();
+    let (mut parsed, mut features) = (Vec::new(), None);
     for (order, &leaves) in order.chunks(classes).zip(&leaves) {
         check_order(order, leaves as usize)?;
-        let root = levels.next(features as usize, vec![0, leaves as usize])?;
-        let leaves = levels.next(features as usize, leaf_starts(classes, leaves as usize))?;
+        let root = levels.next(None, vec![0, leaves as usize])?;
+        if *features.get_or_insert(root.features()) != root.features() {
+            return Err("trees over different features".into());
+        }
+        let leaves = levels.next(features, leaf_starts(classes, leaves as usize))?;
         parsed.push(Tree::new(root, leaves, order.to_vec()));
     }
-    Ok(Forest::new(features as usize, parsed, calibration))
+    Ok(Forest::new(features.unwrap_or(0), parsed, calibration))
 }
 
 /// Whether each class stands in one leaf.

@@ -1,9 +1,9 @@
 //! Sparse weights as tensors: the [`Level`]s of a model one after the other.
 //!
 //! ```text
-//! starts       levels × (D + 1)    where the cells of each feature start, counted from the level's first
+//! starts       nodes + levels      where the cells of each node start, and where the last ones end, counted from the level's first
+//! features     cells               of which feature each cell is
 //! ends         cells               where the weights of each cell end, counted from the level's first
-//! nodes        cells               of which node each cell is, 16 bits
 //! cell_weights all                 of each cell, 16 bits: if as many as its node has children, their weights; otherwise a child, its
 //!                                  weight, the next child, … (weights are bfloat16, the upper half of a 32-bit float)
 //! ```
@@ -30,8 +30,8 @@ pub(super) fn tensors<'a>(levels: &[&'a Level]) -> Vec<Tensor<'a>> {
     }
     vec![
         joined("starts", "U32", levels, |parts| &parts.starts),
+        joined("features", "U32", levels, |parts| &parts.features),
         joined("ends", "U32", levels, |parts| &parts.ends),
-        joined("nodes", "U16", levels, |parts| &parts.nodes),
         joined(CELL_WEIGHTS, "U16", levels, |parts| &parts.weights),
     ]
 }
@@ -45,8 +45,8 @@ pub(super) fn are_in(file: &SafeTensors) -> bool {
 pub(super) struct Levels<'a> {
     source: &'a Source,
     starts: &'a [u8],
+    features: &'a [u8],
     ends: &'a [u8],
-    nodes: &'a [u8],
     weights: &'a [u8],
 }
 
@@ -55,29 +55,24 @@ impl<'a> Levels<'a> {
         Ok(Levels {
             source,
             starts: bytes(file, "starts", Dtype::U32)?,
+            features: bytes(file, "features", Dtype::U32)?,
             ends: bytes(file, "ends", Dtype::U32)?,
-            nodes: bytes(file, "nodes", Dtype::U16)?,
             weights: bytes(file, CELL_WEIGHTS, Dtype::U16)?,
         })
     }
 
-    /// The next level, with so many features.
-    pub fn next(&mut self, features: usize, children: Vec<usize>) -> Result<Level, String> {
-        let starts = take::<u32>(&mut self.starts, features + 1)?;
+    /// The next level, over so many features; without their number, over those of its first node.
+    pub fn next(&mut self, features: Option<usize>, children: Vec<usize>) -> Result<Level, String> {
+        let starts = take::<u32>(&mut self.starts, children.len())?;
         let ends = take::<u32>(&mut self.ends, last(starts))?;
         let parts = Parts {
-            nodes: self.source.numbers(take::<u16>(&mut self.nodes, last(starts))?),
+            features: self.source.numbers(take::<u32>(&mut self.features, last(starts))?),
             weights: self.source.numbers(take::<u16>(&mut self.weights, last(ends))?),
             starts: self.source.numbers(starts),
             ends: self.source.numbers(ends),
         };
-        Level::new(children, parts).map_err(str::to_owned)
-    }
-
-    /// The only level, with as many features as there are.
-    pub fn all(mut self, children: Vec<usize>) -> Result<Level, String> {
-        let features = (self.starts.len() / size_of::<u32>()).checked_sub(1).ok_or("no features")?;
-        self.next(features, children)
+        let features = features.unwrap_or(parts.starts.get(1).map_or(0, |&end| end as usize));
+        Level::new(features, children, parts).map_err(str::to_owned)
     }
 }
 

@@ -1,20 +1,23 @@
 //! The nodes of one level of a tree: which of its children a row belongs to, for any few of the nodes.
 //!
-//! Weights are sparse: the feature, then the node, then the child. A feature of a row brings its nodes in one piece, and each node its
-//! weights in another ([`Cell`]), those of all its children or pairs of a child and its weight:
+//! Weights are sparse: the node, then the feature, then the child. A node is one piece of memory, which many rows can use while a cache
+//! holds it. Each of its features has its weights in a [`Cell`], those of all children or pairs of a child and its weight:
 //!
 //! ```text
-//! starts    feature 0: 0          feature 1: 2      …      where its cells start
-//! nodes     3      17             17                …      of each cell
+//! starts    node 0: 0             node 1: 2         …      where its cells start
+//! features  3      17             17                …      of each cell
 //! ends      2      5              7                 …      where its weights end
 //! weights   0,.7   .2,0,−.4       2,1.3             …
 //! ```
+//!
+//! A node with cells for all features, empty ones too, is one whose cells have the numbers of the features.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
 use super::cell::{self, Cell, Entry};
+use super::index::Index;
 use crate::data::Row;
 use crate::machine::{prefetch, vectorised};
 use crate::numbers::Numbers;
@@ -25,6 +28,8 @@ pub(crate) const BIAS: f32 = -1.0;
 /// Linear scores for the children of some nodes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Level {
+    /// D.
+    features: usize,
     /// Where the children of each node start among those of all, and where the last ones end.
     children: Vec<usize>,
     parts: Parts,
@@ -33,10 +38,10 @@ pub struct Level {
 /// The numbers of a level.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Parts {
-    /// Where the cells of each feature start, and where the last ones end.
+    /// Where the cells of each node start, and where the last ones end.
     pub starts: Numbers<u32>,
-    /// The node of each cell.
-    pub nodes: Numbers<u16>,
+    /// The feature of each cell.
+    pub features: Numbers<u32>,
     /// Where its weights end.
     pub ends: Numbers<u32>,
     /// The weights of all cells.
@@ -48,27 +53,30 @@ pub struct Parts {
 struct View<'a> {
     children: &'a [usize],
     starts: &'a [u32],
-    nodes: &'a [u16],
+    features: &'a [u32],
     ends: &'a [u32],
     weights: &'a [u16],
 }
 
-/// A cell whose weights a row needs: they are added to the scores of the node's children, times the value of the row's feature.
+/// A cell whose weights a row needs: they are added to the row's scores, times the value of its feature.
 struct Found {
     cell: usize,
-    scores: Range<usize>,
+    scores: usize,
     value: f32,
 }
 
 vectorised! {
-    /// Adds the weights of these cells, and leaves no cell.
-    fn add(view: View<'_>, found: &mut Vec<Found>, scores: &mut [f32]) {
-        for cell in &*found {
-            let weights = view.weights_of(cell.cell);
-            weights.iter().step_by(LINE).chain(weights.last()).for_each(prefetch);
+    /// Adds the weights of these cells of a node with so many children, and leaves no cell.
+    fn add(view: View<'_>, children: usize, found: &mut Vec<Found>, scores: &mut [f32]) {
+        let mut cells: [&[u16]; FOUND] = [&[]; FOUND];
+        for (cell, found) in cells.iter_mut().zip(&*found) {
+            *cell = view.weights_of(found.cell);
+            for weights in cell.chunks(LINE) {
+                prefetch(&weights[0]);
+            }
         }
-        for Found { cell, scores: range, value } in found.drain(..) {
-            Cell::of(view.weights_of(cell), range.len()).add(value, &mut scores[range]);
+        for (weights, Found { scores: start, value, .. }) in cells.into_iter().zip(found.drain(..)) {
+            Cell::of(weights, children).add(value, &mut scores[start..start + children]);
         }
     }
 }
@@ -77,22 +85,17 @@ vectorised! {
 /// and waiting for one after the other takes most of the time of a prediction.
 const FOUND: usize = 64;
 
-/// How many features ahead the nodes of a feature are asked for; twice as many, where they start.
-const AHEAD: usize = 4;
-
-/// Nodes, or weights, in a line of the cache.
+/// Weights in a line of the cache.
 const LINE: usize = 32;
 
-impl<'a> View<'a> {
-    /// Asks for the nodes of a feature.
-    #[inline]
-    fn expect_nodes(&self, feature: usize) {
-        self.nodes[self.cells(feature)].iter().step_by(LINE).take(4).for_each(prefetch);
-    }
+/// A search takes as long as putting so many features into an [`Index`].
+const SEARCHED: usize = 16;
 
+impl<'a> View<'a> {
+    /// The cells of a node.
     #[inline]
-    fn cells(&self, feature: usize) -> Range<usize> {
-        self.starts[feature] as usize..self.starts[feature + 1] as usize
+    fn cells(&self, node: usize) -> Range<usize> {
+        self.starts[node] as usize..self.starts[node + 1] as usize
     }
 
     #[inline]
@@ -102,57 +105,89 @@ impl<'a> View<'a> {
     }
 
     /// How many children a node has.
-    #[inline]
-    fn width(&self, node: u16) -> usize {
-        self.children[usize::from(node) + 1] - self.children[usize::from(node)]
+    fn width(&self, node: usize) -> usize {
+        self.children[node + 1] - self.children[node]
     }
 
-    /// The node of a cell, and its weights.
-    fn cell(&self, cell: usize) -> (usize, Cell<'a>) {
-        let node = self.nodes[cell];
-        (node.into(), Cell::of(self.weights_of(cell), self.width(node)))
+    /// The features of a node, each with its weights.
+    fn node(self, node: usize) -> impl Iterator<Item = (u32, Cell<'a>)> {
+        let width = self.width(node);
+        self.cells(node).map(move |cell| (self.features[cell], Cell::of(self.weights_of(cell), width)))
     }
 
-    /// Whether the weights of a feature are in order and belong to children that are there.
-    fn check(&self, feature: usize) -> Result<(), &'static str> {
-        let cells = self.cells(feature);
-        if !self.nodes[cells.clone()].is_sorted_by(|a, b| a < b) {
-            return Err("a feature whose nodes do not rise");
+    /// Whether the weights of a node are in order and belong to features and children that are there.
+    fn check(&self, node: usize, features: usize) -> Result<(), &'static str> {
+        let own = &self.features[self.cells(node)];
+        if !own.is_sorted_by(|a, b| a < b) {
+            return Err("a node whose features do not rise");
         }
-        for cell in cells {
-            let node = self.nodes[cell];
-            if usize::from(node) + 1 >= self.children.len() {
-                return Err("a node that is not there");
+        if own.last().is_some_and(|&last| last as usize >= features) {
+            return Err("a feature that is not there");
+        }
+        self.cells(node).try_for_each(|cell| Cell::check(self.weights_of(cell), self.width(node)))
+    }
+}
+
+/// How the cells of a node are found.
+enum Finder<'a> {
+    /// It has a cell for every feature.
+    All,
+    /// By a look at an index of its features.
+    Index(&'a Index),
+    /// By a search among its features.
+    Search(&'a [u32]),
+}
+
+vectorised! {
+    /// Adds the weights of the cells that a node has for the features of some rows.
+    fn add_rows(view: View<'_>, node: usize, finder: Finder<'_>, rows: &[Row<'_>], scores: &mut [f32]) {
+        let (first, width) = (view.cells(node).start, view.width(node));
+        let mut found = Vec::with_capacity(FOUND);
+        for (row, start) in rows.iter().zip((0..).step_by(width)) {
+            for (&feature, &value) in row.indices.iter().zip(row.values) {
+                let at = match &finder {
+                    Finder::All => Some(feature as usize),
+                    Finder::Index(index) => index.find(feature),
+                    Finder::Search(features) => features.binary_search(&feature).ok(),
+                };
+                let Some(at) = at else { continue };
+                prefetch(&view.ends[first + at]);
+                found.push(Found { cell: first + at, scores: start, value });
+                if found.len() == FOUND {
+                    add(view, width, &mut found, scores);
+                }
             }
-            Cell::check(self.weights_of(cell), self.width(node))?;
         }
-        Ok(())
+        add(view, width, &mut found, scores);
     }
 }
 
 impl Level {
-    /// From its parts, after a check that they fit together. `children` says where the children of each node start.
-    pub fn new(children: Vec<usize>, parts: Parts) -> Result<Self, &'static str> {
-        let level = Level { children, parts };
-        let View { starts, nodes, ends, weights, .. } = level.view();
+    /// From its parts, after a check that they fit together, for so many features. `children` says where the children of each node start.
+    pub fn new(features: usize, children: Vec<usize>, parts: Parts) -> Result<Self, &'static str> {
+        let level = Level { features, children, parts };
+        let view = level.view();
         let last = |numbers: &[u32]| numbers.last().copied().unwrap_or(0) as usize;
-        if starts.first() != Some(&0) || last(starts) != nodes.len() || nodes.len() != ends.len() {
-            return Err("features and nodes that do not match");
+        if view.starts.first() != Some(&0)
+            || view.starts.len() != level.children.len()
+            || last(view.starts) != view.features.len()
+            || view.features.len() != view.ends.len()
+        {
+            return Err("nodes and features that do not match");
         }
-        if last(ends) != weights.len() {
-            return Err("nodes and weights that do not match");
+        if last(view.ends) != view.weights.len() {
+            return Err("features and weights that do not match");
         }
-        if !starts.is_sorted() || !ends.is_sorted() {
+        if !view.starts.is_sorted() || !view.ends.is_sorted() {
             return Err("weights that do not follow each other");
         }
-        let view = level.view();
-        (0..level.features()).into_par_iter().with_min_len(4096).try_for_each(|feature| view.check(feature))?;
+        (0..level.nodes()).into_par_iter().try_for_each(|node| view.check(node, features))?;
         Ok(level)
     }
 
     fn view(&self) -> View<'_> {
-        let Parts { starts, nodes, ends, weights } = &self.parts;
-        View { children: &self.children, starts, nodes, ends, weights }
+        let Parts { starts, features, ends, weights } = &self.parts;
+        View { children: &self.children, starts, features, ends, weights }
     }
 
     /// Its numbers.
@@ -163,23 +198,25 @@ impl Level {
     /// How many weights are not zero.
     pub fn weights(&self) -> usize {
         let view = self.view();
-        let of_feature = |feature| view.cells(feature).map(|cell| view.cell(cell).1.count()).sum::<usize>();
-        (0..self.features()).into_par_iter().with_min_len(4096).map(of_feature).sum()
+        (0..self.nodes()).into_par_iter().map(|node| view.node(node).map(|(_, cell)| cell.count()).sum::<usize>()).sum()
     }
 
-    /// All weights that are not zero, with their features and nodes, in order.
-    pub fn entries(&self) -> impl Iterator<Item = (usize, usize, Entry)> {
+    /// All weights that are not zero, with their nodes and features, in order.
+    pub fn entries(&self) -> impl Iterator<Item = (usize, u32, Entry)> {
         let view = self.view();
-        let cells = (0..self.features()).flat_map(move |feature| view.cells(feature).map(move |cell| (feature, cell)));
-        cells.flat_map(move |(feature, cell)| {
-            let (node, cell) = view.cell(cell);
-            cell.entries().map(move |entry| (feature, node, entry))
+        (0..self.nodes()).flat_map(move |node| {
+            view.node(node).flat_map(move |(feature, cell)| cell.entries().map(move |entry| (node, feature, entry)))
         })
     }
 
     /// D.
     pub fn features(&self) -> usize {
-        self.parts.starts.len() - 1
+        self.features
+    }
+
+    /// How many nodes there are.
+    pub fn nodes(&self) -> usize {
+        self.children.len() - 1
     }
 
     /// Where the children of each node start among those of all, and where the last ones end.
@@ -190,71 +227,42 @@ impl Level {
     /// Drops the weights below a threshold.
     pub fn prune(&mut self, threshold: f32) {
         let view = self.view();
-        let (mut builder, mut kept) = (Builder::new(self.children.clone()), Vec::new());
-        for feature in 0..self.features() {
-            for cell in view.cells(feature) {
-                let (node, cell) = view.cell(cell);
+        let (mut builder, mut kept) = (Builder::new(self.features, self.children.clone()), Vec::new());
+        for node in 0..self.nodes() {
+            let whole = view.cells(node).len() == self.features;
+            for (feature, cell) in view.node(node) {
                 kept.clear();
                 kept.extend(cell.entries().filter(|entry| entry.weight().abs() >= threshold));
-                builder.push(node, &kept);
+                if whole || !kept.is_empty() {
+                    builder.push(feature, &kept);
+                }
             }
-            builder.end_feature();
+            builder.end_node();
         }
         *self = builder.build().expect("no more weights than there were");
     }
 
-    /// f_c(x) of the children of some nodes, rising, node after node.
-    pub fn scores(&self, nodes: &[u16], row: Row<'_>, scores: &mut Vec<f32>) {
+    /// Adds w_c·x to the scores of the children of a node for some rows, row after row. The rows have no features but the level's.
+    pub fn add(&self, node: usize, rows: &[Row<'_>], index: &mut Index, scores: &mut [f32]) {
         let view = self.view();
-        scores.clear();
-        scores.resize(nodes.iter().map(|&node| view.width(node)).sum(), BIAS);
-        let known = row.indices.partition_point(|&feature| (feature as usize) < self.features());
-        let mut found = Vec::with_capacity(FOUND);
-        for (at, (&feature, &value)) in row.indices[..known].iter().zip(row.values).enumerate() {
-            if let Some(&ahead) = row.indices[..known].get(at + 2 * AHEAD) {
-                prefetch(&view.starts[ahead as usize]);
-            }
-            if let Some(&ahead) = row.indices[..known].get(at + AHEAD) {
-                view.expect_nodes(ahead as usize);
-            }
-            let cells = view.cells(feature as usize);
-            let (known_to, mut first) = (&view.nodes[cells.clone()], 0);
-            let missing = view.children.len() - 1 - known_to.len();
-            for &node in nodes {
-                let last = first + view.width(node);
-                // A frequent feature is known to nearly every node, so that few can be missing before this one. No search starts where the
-                // last one ended: the processor does several at a time.
-                let before = usize::from(node).saturating_sub(missing)..known_to.len().min(node.into());
-                let at = before.start + known_to[before].partition_point(|&n| n < node);
-                if known_to.get(at) == Some(&node) {
-                    let cell = cells.start + at;
-                    prefetch(&view.ends[cell]);
-                    found.push(Found { cell, scores: first..last, value });
-                    if found.len() == FOUND {
-                        add(view, &mut found, scores);
-                    }
-                }
-                first = last;
-            }
-        }
-        add(view, &mut found, scores);
+        let own = &view.features[view.cells(node)];
+        let entries: usize = rows.iter().map(|row| row.indices.len()).sum();
+        let finder = if own.len() == self.features {
+            Finder::All
+        } else if entries * SEARCHED > own.len() + self.features / 64 {
+            index.fill(own, self.features);
+            Finder::Index(index)
+        } else {
+            Finder::Search(own)
+        };
+        add_rows(view, node, finder, rows, scores);
     }
 
-    /// Adds w_c·x to the scores of the children of all nodes.
-    pub fn add_all(&self, row: Row<'_>, scores: &mut [f32]) {
-        let view = self.view();
-        let known = row.indices.partition_point(|&feature| (feature as usize) < self.features());
-        for (&feature, &value) in row.indices[..known].iter().zip(row.values) {
-            for cell in view.cells(feature as usize) {
-                let (node, cell) = view.cell(cell);
-                cell.add(value, &mut scores[view.children[node]..view.children[node + 1]]);
-            }
-        }
-    }
-
-    /// −E_c(x) of the children of some nodes, rising, node after node.
-    pub fn energies(&self, nodes: &[u16], row: Row<'_>, out: &mut Vec<f32>) {
-        self.scores(nodes, row, out);
+    /// −E_c(x) of the children of a node for some rows, row after row.
+    pub fn energies(&self, node: usize, rows: &[Row<'_>], index: &mut Index, out: &mut Vec<f32>) {
+        out.clear();
+        out.resize(rows.len() * self.view().width(node), BIAS);
+        self.add(node, rows, index, out);
         for score in out {
             let lack = (1.0 - *score).max(0.0);
             *score = -lack * lack;
@@ -263,52 +271,55 @@ impl Level {
 
     /// Adds the weights of a child to the sums of its features.
     pub fn add_weights_of(&self, node: usize, child: usize, sums: &mut [f32]) {
-        for (feature, sum) in sums.iter_mut().enumerate() {
-            *sum += self.weight_of(feature, node, child);
+        for (feature, cell) in self.view().node(node) {
+            sums[feature as usize] += cell.weight_of(child);
         }
     }
 
     /// The weight of a feature for a child of a node.
-    pub fn weight_of(&self, feature: usize, node: usize, child: usize) -> f32 {
+    pub fn weight_of(&self, feature: u32, node: usize, child: usize) -> f32 {
         let view = self.view();
-        let cells = view.cells(feature);
-        let Ok(at) = view.nodes[cells.clone()].binary_search(&(node as u16)) else { return 0.0 };
-        view.cell(cells.start + at).1.weight_of(child)
+        let cells = view.cells(node);
+        let Ok(at) = view.features[cells.clone()].binary_search(&feature) else { return 0.0 };
+        Cell::of(view.weights_of(cells.start + at), view.width(node)).weight_of(child)
     }
 }
 
-/// A level that is being built: feature by feature, the nodes of each rising, and the children of each node.
+/// A level that is being built: node by node, the features of each rising, and the children of each feature.
 pub struct Builder {
+    of: usize,
     children: Vec<usize>,
     starts: Vec<u32>,
-    nodes: Vec<u16>,
+    features: Vec<u32>,
     ends: Vec<u32>,
     weights: Vec<u16>,
 }
 
 impl Builder {
-    /// With no feature yet; `children` says where the children of each node start, and where the last ones end.
-    pub fn new(children: Vec<usize>) -> Self {
-        Builder { children, starts: vec![0], nodes: Vec::new(), ends: Vec::new(), weights: Vec::new() }
+    /// Over so many features, with no node yet; `children` says where the children of each node start, and where the last ones end.
+    pub fn new(features: usize, children: Vec<usize>) -> Self {
+        let (starts, features_of_cells, ends, weights) = (vec![0], Vec::new(), Vec::new(), Vec::new());
+        Builder { of: features, children, starts, features: features_of_cells, ends, weights }
     }
 
-    /// Adds the weights of a node for the feature at hand; without any, the node does not know the feature.
-    pub fn push(&mut self, node: usize, entries: &[Entry]) {
+    /// Adds the weights of a feature for the children of the node at hand.
+    pub fn push(&mut self, feature: u32, entries: &[Entry]) {
+        let node = self.starts.len() - 1;
         if !entries.is_empty() {
             cell::write(entries, self.children[node + 1] - self.children[node], &mut self.weights);
-            self.nodes.push(node as u16);
-            self.ends.push(self.weights.len() as u32);
         }
+        self.features.push(feature);
+        self.ends.push(self.weights.len() as u32);
     }
 
-    /// Goes to the next feature.
-    pub fn end_feature(&mut self) {
-        self.starts.push(self.nodes.len() as u32);
+    /// Goes to the next node.
+    pub fn end_node(&mut self) {
+        self.starts.push(self.features.len() as u32);
     }
 
     /// Whether there are more weights than can be counted.
     pub fn is_full(&self) -> bool {
-        u32::try_from(self.weights.len()).is_err()
+        u32::try_from(self.weights.len().max(self.features.len())).is_err()
     }
 
     /// The level, if its weights can be counted.
@@ -316,9 +327,10 @@ impl Builder {
         if self.is_full() {
             return None;
         }
-        let Builder { children, starts, nodes, ends, weights } = self;
-        let parts = Parts { starts: starts.into(), nodes: nodes.into(), ends: ends.into(), weights: weights.into() };
-        Some(Level::new(children, parts).expect("weights come in order"))
+        let Builder { of, children, starts, features, ends, weights } = self;
+        let parts =
+            Parts { starts: starts.into(), features: features.into(), ends: ends.into(), weights: weights.into() };
+        Some(Level::new(of, children, parts).expect("weights come in order"))
     }
 }
 
@@ -327,53 +339,55 @@ mod tests {
     use super::*;
     use crate::random::Stream;
 
-    /// Nodes of 1, 2, 3, … children; features from those that no node knows to those that all know.
+    /// Nodes of 1, 2, 3, … children; features from those that no node knows to those that all know. The last node has cells for all.
     fn level(nodes: usize, features: usize) -> Level {
         let mut random = Stream::of(&[3]);
-        let mut builder = Builder::new((0..=nodes).map(|node| node * (node + 1) / 2).collect());
-        for feature in 0..features {
-            for node in 0..nodes {
+        let mut builder = Builder::new(features, (0..=nodes).map(|node| node * (node + 1) / 2).collect());
+        for node in 0..nodes {
+            for feature in 0..features {
                 let mut is_in = |part: usize| random.below(features as u64) < part as u64;
                 let entries: Vec<Entry> = (0..=node as u16)
                     .filter(|&child| is_in(feature) && is_in(features / 2 + usize::from(child)))
                     .map(|child| Entry::new(child, f32::from(child) - 2.5))
                     .collect();
-                builder.push(node, &entries);
+                if node == nodes - 1 || !entries.is_empty() {
+                    builder.push(feature as u32, &entries);
+                }
             }
-            builder.end_feature();
+            builder.end_node();
         }
         builder.build().unwrap()
     }
 
     /// The same, weight by weight.
-    fn slow_scores(level: &Level, nodes: &[u16], row: Row<'_>) -> Vec<f32> {
-        let children =
-            nodes.iter().flat_map(|&node| (0..=usize::from(node)).map(move |child| (usize::from(node), child)));
-        let score = |(node, child)| {
-            let known =
-                row.indices.iter().zip(row.values).filter(|(feature, _)| (**feature as usize) < level.features());
-            known.fold(BIAS, |sum, (&feature, value)| sum + value * level.weight_of(feature as usize, node, child))
-        };
-        children.map(score).collect()
+    fn slow_scores(level: &Level, node: usize, row: Row<'_>) -> Vec<f32> {
+        let entries = || row.indices.iter().zip(row.values);
+        let score =
+            |child| entries().fold(BIAS, |sum, (&feature, value)| sum + value * level.weight_of(feature, node, child));
+        (0..=node).map(score).collect()
     }
 
     #[test]
     fn scores_are_those_of_weight_by_weight_also_after_pruning() {
         let (nodes, features) = (40, 30);
         let mut level = level(nodes, features);
-        let indices: Vec<u32> = (0..features as u32 + 5).collect();
+        let indices: Vec<u32> = (0..features as u32).collect();
         let values: Vec<f32> = indices.iter().map(|&feature| 0.25 + feature as f32 / 64.0).collect();
-        let (row, mut scores) = (Row { indices: &indices, values: &values }, Vec::new());
-        let before = level.weights();
+        // Few features for a search of each, many for an index.
+        let rows = [0..2, 3..30, 20..21, 30..30].map(|r| Row { indices: &indices[r.clone()], values: &values[r] });
+        let (before, mut index) = (level.weights(), Index::default());
         for threshold in [0.0, 2.0, 20.0] {
             level.prune(threshold);
-            for chosen in [&[0][..], &[39], &[3, 4, 17, 31], &(0..40).collect::<Vec<u16>>()] {
-                level.scores(chosen, row, &mut scores);
-                assert_eq!(scores, slow_scores(&level, chosen, row), "{threshold} {chosen:?}");
+            for node in 0..nodes {
+                let slow: Vec<f32> = rows.iter().flat_map(|&row| slow_scores(&level, node, row)).collect();
+                let mut together = vec![BIAS; slow.len()];
+                level.add(node, &rows, &mut index, &mut together);
+                assert_eq!(together, slow, "{threshold} {node}");
+                let mut each = vec![BIAS; slow.len()];
+                let alone = rows.iter().zip(each.chunks_mut(node + 1));
+                alone.for_each(|(&row, scores)| level.add(node, &[row], &mut index, scores));
+                assert_eq!(each, slow, "{threshold} {node}");
             }
-            let mut all = vec![BIAS; nodes * (nodes + 1) / 2];
-            level.add_all(row, &mut all);
-            assert_eq!(all, scores, "{threshold}");
             assert!(level.entries().all(|(_, _, entry)| entry.weight().abs() >= threshold));
             assert_eq!(level.weights(), level.entries().count());
         }

@@ -1,19 +1,16 @@
 //! The probabilities of all classes of a row: every leaf of every tree is looked at once.
 
-use super::{Forest, Scratch, Seen, Tree};
-use crate::data::Row;
+use super::{Forest, Sight, Tree};
 
 impl Forest {
-    /// log p(k | x) of all classes, or where rows have several, the logarithm of the probability that a class is one of them.
-    pub fn log_probabilities(&self, row: Row<'_>, out: &mut [f64], scratch: &mut Scratch) {
+    /// log p(k | x) of all classes of a row that has [searched](super::Search) all leaves, or where rows have several, the logarithm of the
+    /// probability that a class is one of them.
+    pub fn log_probabilities(&self, sight: &Sight, out: &mut [f64]) {
         out.fill(0.0);
-        self.begin(row, scratch);
-        for (tree, Seen { root, leaves, classes }) in self.trees.iter().zip(&mut scratch.trees) {
-            leaves.extend(0..root.len() as u16);
-            tree.leaves.energies(leaves, row, classes);
+        for (tree, seen) in self.trees.iter().zip(sight.trees()) {
             match self.calibration.vote_power {
-                Some(_) => tree.add_votes(root, classes, out),
-                None => tree.add_probabilities(self.calibration.temperature, root, classes, out),
+                Some(_) => tree.add_votes(&seen.root, &seen.classes, out),
+                None => tree.add_probabilities(self.calibration.temperature, &seen.root, &seen.classes, out),
             }
         }
         let (trees, power) = (self.trees.len() as f64, f64::from(self.calibration.vote_power.unwrap_or(1.0)));

@@ -184,8 +184,8 @@ impl Plan {
     fn tree(self, features: usize, learned: Levels) -> Option<Tree> {
         let leaves = self.nodes.len() - 1;
         let starts = leaf_starts(self.order.len(), leaves);
-        let root = level::build(features, vec![0, leaves], &learned.root)?;
-        Some(Tree::new(root, level::build(features, starts, &learned.leaves)?, self.order))
+        let root = level::build(features, vec![0, leaves], &learned.root, true)?;
+        Some(Tree::new(root, level::build(features, starts, &learned.leaves, false)?, self.order))
     }
 }
 

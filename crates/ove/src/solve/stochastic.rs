@@ -342,8 +342,8 @@ impl<'a, C: Cell> Run<'a, C> {
         for (score, cell) in scores.iter_mut().zip(bias) {
             *score = cell.weight(self.bias.rule);
         }
-        let known = row.indices.partition_point(|&feature| (feature as usize) < self.places.features());
-        for (&feature, &value) in row.indices[..known].iter().zip(row.values) {
+        let known = row.below(self.places.features());
+        for (&feature, &value) in known.indices.iter().zip(known.values) {
             for (score, cell) in scores.iter_mut().zip(&weights[self.places.of_feature(feature)]) {
                 *score += value * cell.weight(self.weights.rule);
             }

@@ -2,7 +2,8 @@
 
 use rayon::prelude::*;
 
-use crate::forest::{Calibration, Forest, Scratch, Ways};
+use crate::data::Row;
+use crate::forest::{Calibration, Forest, Search, Ways};
 use crate::linear::Prediction;
 use crate::solve::Problem;
 
@@ -39,12 +40,12 @@ pub(super) fn fit(forest: &Forest, problem: &Problem<'_>, rows: &[u32]) -> Calib
 
 /// The ways to the labels of these rows, which every temperature weighs anew.
 fn ways(forest: &Forest, problem: &Problem<'_>, rows: &[u32]) -> Vec<Ways> {
-    let of_row = |scratch: &mut Scratch, &n: &u32| {
-        let (row, labels) = (problem.rows.row(n as usize), &problem.labels[n as usize]);
-        forest.begin(row, scratch);
-        labels.iter().map(|&label| forest.ways(row, label, scratch)).collect::<Vec<_>>()
+    let found = rows_of(problem, rows);
+    let of_row = |at: usize, sight: &_, _: &mut _| {
+        let labels = problem.labels[rows[at] as usize].iter();
+        labels.map(|&label| forest.ways(found[at], sight, label)).collect::<Vec<_>>()
     };
-    rows.par_iter().map_init(Scratch::default, of_row).collect::<Vec<_>>().into_iter().flatten().collect()
+    forest.see(&found, Search::Nearest, of_row).into_iter().flatten().collect()
 }
 
 /// −Σ log p(label).
@@ -55,13 +56,16 @@ fn nlpd(ways: &[Ways], temperature: f32) -> f64 {
 
 /// The votes for the best classes of these rows, and whether they are labels.
 fn votes(forest: &Forest, problem: &Problem<'_>, rows: &[u32]) -> Vec<(f64, bool)> {
-    let of_row = |scratch: &mut Scratch, &n: &u32| {
-        let row = problem.rows.row(n as usize);
-        forest.begin(row, scratch);
-        let is_label = |vote: Prediction| (vote.probability, problem.labels[n as usize].contains(&vote.class));
-        forest.votes(row, TOP, scratch).into_iter().map(is_label).collect::<Vec<_>>()
+    let of_row = |at: usize, sight: &_, scratch: &mut _| {
+        let labels = &problem.labels[rows[at] as usize];
+        let is_label = |vote: Prediction| (vote.probability, labels.contains(&vote.class));
+        forest.votes(sight, TOP, scratch).into_iter().map(is_label).collect::<Vec<_>>()
     };
-    rows.par_iter().map_init(Scratch::default, of_row).collect::<Vec<_>>().concat()
+    forest.see(&rows_of(problem, rows), Search::Nearest, of_row).concat()
+}
+
+fn rows_of<'a>(problem: &Problem<'a>, rows: &[u32]) -> Vec<Row<'a>> {
+    rows.iter().map(|&n| problem.rows.row(n as usize)).collect()
 }
 
 /// −Σ log of the probability of what is so: v^γ of labels, 1 − v^γ of others.

@@ -1,45 +1,54 @@
-//! Puts the weights of the nodes of a level in the order that prediction needs: by feature, then by node.
+//! Puts the weights of the blocks of each node together.
 
 use super::node::Weights;
-use crate::forest::{Builder, Level};
+use crate::forest::{Builder, Entry, Level};
 
-/// Which weights of a block are those of a feature.
-#[derive(Clone, Copy, Default)]
-struct Piece {
-    block: u32,
-    start: u32,
-    count: u32,
+/// What of a block is not yet in its place.
+struct Left<'a> {
+    features: &'a [(u32, u32)],
+    entries: &'a [Entry],
 }
 
-/// The level of these blocks, each of a node, if its weights can be counted. Several blocks of a node follow each other.
-pub(super) fn build(features: usize, children: Vec<usize>, blocks: &[(u16, Weights)]) -> Option<Level> {
-    // How many pieces each feature has, then where they start.
-    let mut starts = vec![0; features + 1];
-    for &(feature, _) in blocks.iter().flat_map(|(_, weights)| &weights.features) {
-        starts[feature as usize + 1] += 1;
-    }
-    (0..features).for_each(|feature| starts[feature + 1] += starts[feature]);
-    let mut pieces = vec![Piece::default(); starts[features]];
-    let mut next = starts.clone();
-    for ((_, weights), block) in blocks.iter().zip(0..) {
-        let mut start = 0;
-        for &(feature, count) in &weights.features {
-            pieces[next[feature as usize]] = Piece { block, start, count };
-            next[feature as usize] += 1;
-            start += count;
+impl<'a> Left<'a> {
+    /// The weights of a feature, if it comes next.
+    fn take(&mut self, feature: u32) -> &'a [Entry] {
+        match self.features.split_first() {
+            Some((&(next, count), rest)) if next == feature => {
+                self.features = rest;
+                self.entries.split_off(..count as usize).expect("as many as were counted")
+            }
+            _ => &[],
         }
     }
-    let node = |piece: &Piece| blocks[piece.block as usize].0;
-    let weights =
-        |piece: &Piece| &blocks[piece.block as usize].1.entries[piece.start as usize..][..piece.count as usize];
-    let (mut builder, mut entries) = (Builder::new(children), Vec::new());
-    for of_feature in starts.windows(2) {
-        for cell in pieces[of_feature[0]..of_feature[1]].chunk_by(|a, b| node(a) == node(b)) {
+}
+
+/// The level of these blocks, each of a node, if its weights can be counted: the nodes rise, and several blocks of a node follow each other.
+/// Nodes with cells for all features, if wanted, are found at once by every row.
+pub(super) fn build(features: usize, children: Vec<usize>, blocks: &[(u16, Weights)], for_all: bool) -> Option<Level> {
+    let (mut builder, mut entries) = (Builder::new(features, children), Vec::new());
+    for node in blocks.chunk_by(|a, b| a.0 == b.0) {
+        let mut left: Vec<Left<'_>> =
+            node.iter().map(|(_, weights)| Left { features: &weights.features, entries: &weights.entries }).collect();
+        for feature in if for_all { (0..features as u32).collect() } else { features_of(node) } {
             entries.clear();
-            cell.iter().for_each(|piece| entries.extend_from_slice(weights(piece)));
-            builder.push(node(&cell[0]).into(), &entries);
+            left.iter_mut().for_each(|block| entries.extend_from_slice(block.take(feature)));
+            builder.push(feature, &entries);
         }
-        builder.end_feature();
+        builder.end_node();
+        if builder.is_full() {
+            return None;
+        }
     }
     builder.build()
+}
+
+/// The features of all blocks of a node.
+fn features_of(node: &[(u16, Weights)]) -> Vec<u32> {
+    let mut features: Vec<u32> =
+        node.iter().flat_map(|(_, w)| w.features.iter().map(|&(feature, _)| feature)).collect();
+    if node.len() > 1 {
+        features.sort_unstable();
+        features.dedup();
+    }
+    features
 }

@@ -11,11 +11,13 @@
 //! of x. So rows in other units get the same scores.
 //!
 //! A child that a row is far from belonging to (f_c ≤ −1) does not move. The weights of all children of a block lie side by side for each
-//! feature, so that a row moves through whole vectors.
+//! feature, in lines of the cache, so that a row moves through whole vectors.
 
 use std::ops::{ControlFlow, Range};
 
-use super::Task;
+use bytemuck::{Pod, Zeroable};
+
+use super::{BLOCK, Task};
 use crate::data::Row;
 use crate::forest::{BIAS, Entry, is_whole};
 use crate::machine::{prefetch, zeroed};
@@ -35,9 +37,12 @@ const SMALLEST_SCALE: f32 = 1e-6;
 /// for half of this, change precision by less than .001.
 const NEGLIGIBLE: f32 = 0.05;
 
-/// Numbers that the processor takes at a time, and that lie in one line of its cache.
-const LANES: usize = 8;
+/// Numbers in one line of the cache.
 const LINE: usize = 16;
+
+/// A bit for each line of a block.
+type Lines = u8;
+const _: () = assert!(BLOCK <= LINE * Lines::BITS as usize);
 
 /// Weights that stay in the second-level cache (512 kB).
 const IN_CACHE: usize = 1 << 17;
@@ -95,46 +100,54 @@ impl Job<'_> {
         report: &mut dyn FnMut(usize) -> ControlFlow<()>,
     ) -> Weights {
         let local = Local::new(self, numbers);
-        let order = (0..self.examples.len() as u32).collect();
-        let block = self.descend(random, &local, order, report);
+        let examples = self.examples(&local);
+        let order = (0..examples.len() as u32).collect();
+        let block = self.descend(random, &examples, local.features.len(), order, report);
         self.keep(&local.features, &block)
     }
 
     /// Trains on its rows but one of `part`, and gives the objective of those that were left out, without the penalty.
     pub fn held_out_loss(&self, random: Stream, part: usize, numbers: &mut Vec<u32>) -> f64 {
         let local = Local::new(self, numbers);
-        let all = 0..self.examples.len() as u32;
+        let examples = self.examples(&local);
+        let all = 0..examples.len() as u32;
         let (held_out, order): (Vec<u32>, Vec<u32>) = all.partition(|&n| (n as usize).is_multiple_of(part));
-        let mut block = self.descend(random, &local, order, &mut |_| ControlFlow::Continue(()));
-        held_out.into_iter().map(|n| self.loss(&mut block, n, self.local_row(&local, n))).sum()
+        let go_on = &mut |_| ControlFlow::Continue(());
+        let mut block = self.descend(random, &examples, local.features.len(), order, go_on);
+        held_out.into_iter().map(|n| self.loss(&mut block, &examples[n as usize])).sum()
     }
 
-    /// w_n Σ_c c_n max(0, 1 − y_nc f_c(x_n))² of example `n`.
-    fn loss(&self, block: &mut Block, n: u32, row: Row<'_>) -> f64 {
-        scores(&block.weights, row.indices, row.values, block.scale, &mut block.scores);
+    /// Its examples with the node's own numbers of features.
+    fn examples<'a>(&'a self, local: &'a Local) -> Vec<Example<'a>> {
+        let of = |n: u32| {
+            let row = self.row(n);
+            let indices = local.numbered.as_ref().map_or(row.indices, |numbered| numbered.row(n));
+            let weight = self.examples.row_weights[n as usize];
+            Example { row: Row { indices, ..row }, own: self.examples.own_of(n as usize), weight }
+        };
+        (0..self.examples.len() as u32).map(of).collect()
+    }
+
+    /// w_n Σ_c c_n max(0, 1 − y_nc f_c(x_n))² of an example.
+    fn loss(&self, block: &mut Block, example: &Example<'_>) -> f64 {
+        block.score(example.row);
+        let scores = &flat(&block.scores)[..self.children.len()];
         let lack = |margin: f32| f64::from((1.0 - margin).max(0.0)).powi(2);
-        let weight = f64::from(self.examples.row_weights[n as usize]);
-        let others: f64 = block.scores.iter().map(|&f| weight * lack(-f)).sum();
-        let own = self.own_of(n).map(|(child, own)| (block.scores[child], f64::from(own)));
+        let weight = f64::from(example.weight);
+        let others: f64 = scores.iter().map(|&f| weight * lack(-f)).sum();
+        let own = example.own_within(&self.children).map(|(child, own)| (scores[child], f64::from(own)));
         others + own.map(|(f, own)| own * lack(f) - weight * lack(-f)).sum::<f64>()
-    }
-
-    /// The children of this block that example `n` belongs to, each with how often it counts.
-    fn own_of(&self, n: u32) -> impl Iterator<Item = (usize, f32)> {
-        let own = self.examples.own_of(n as usize).iter().map(|&(child, weight)| (usize::from(child), weight));
-        own.filter(|(child, _)| self.children.contains(child))
-            .map(|(child, weight)| (child - self.children.start, weight))
     }
 
     fn descend(
         &self,
         mut random: Stream,
-        local: &Local,
+        examples: &[Example<'_>],
+        features: usize,
         mut order: Vec<u32>,
         report: &mut dyn FnMut(usize) -> ControlFlow<()>,
     ) -> Block {
-        let width = self.children.len().next_multiple_of(LANES);
-        let mut block = Block::new(width, local.features.len());
+        let mut block = Block::new(self.children.len().div_ceil(LINE), features);
         let total = (order.len() * self.passes) as f32;
         let shrink = (self.task.options.l2 / order.len() as f64) as f32;
         let mut passed = 0;
@@ -142,10 +155,10 @@ impl Job<'_> {
             random.shuffle(&mut order);
             for chunk in order.chunks(ROWS_A_REPORT) {
                 for (at, &n) in chunk.iter().enumerate() {
-                    self.expect(&chunk[at + 1..], local, &block);
+                    expect(&chunk[at + 1..], examples, &block);
                     let rate = self.task.options.learning_rate as f32 * (1.0 - passed as f32 / total).max(LAST_RATE);
                     passed += 1;
-                    self.step(&mut block, n, self.local_row(local, n), rate / self.task.square);
+                    self.step(&mut block, &examples[n as usize], rate / self.task.square);
                     block.shrink(1.0 - rate * shrink);
                 }
                 if report(chunk.len()).is_break() {
@@ -156,63 +169,78 @@ impl Job<'_> {
         block
     }
 
-    /// Asks for the weights of the next row, and for the features of the one after it. The latter alone take an eighth of the time away where
-    /// rows are long.
-    fn expect(&self, coming: &[u32], local: &Local, block: &Block) {
-        if let Some(&n) = coming.get(1) {
-            let row = self.local_row(local, n);
-            row.indices.iter().step_by(LINE).for_each(prefetch);
-            row.values.iter().step_by(LINE).for_each(prefetch);
-        }
-        if let Some(&n) = coming.first() {
-            block.expect(self.local_row(local, n).indices);
-        }
-    }
-
     /// The row of example `n`.
     fn row(&self, n: u32) -> Row<'_> {
         self.task.problem.rows.row(self.examples.rows[n as usize] as usize)
     }
 
-    /// The same with the node's own numbers of features.
-    fn local_row<'a>(&'a self, local: &'a Local, n: u32) -> Row<'a> {
-        let row = self.row(n);
-        Row { indices: local.numbered.as_ref().map_or(row.indices, |numbered| numbered.row(n)), ..row }
-    }
-
     /// Moves the weights against the derivative of one example.
-    fn step(&self, block: &mut Block, n: u32, row: Row<'_>, rate: f32) {
-        let Row { indices, values } = row;
-        scores(&block.weights, indices, values, block.scale, &mut block.scores);
+    fn step(&self, block: &mut Block, example: &Example<'_>, rate: f32) {
+        block.score(example.row);
         // The ways of its own children need their scores, which those of the others overwrite.
         block.own.clear();
-        let length = squares(values);
+        let length = squares(example.row.values);
         let pull = |weight: f32| 2.0 * weight / (1.0 + 2.0 * weight * rate * length);
-        let scores = &block.scores;
-        block.own.extend(self.own_of(n).map(|(child, weight)| (child, pull(weight) * (1.0 - scores[child]).max(0.0))));
-        away(&mut block.scores, pull(self.examples.row_weights[n as usize]));
-        for &(child, way) in &block.own {
-            block.scores[child] = way;
-        }
-        block.climb(indices, values, rate / block.scale);
+        let (scores, own) = (flat(&block.scores), example.own_within(&self.children));
+        block.own.extend(own.map(|(child, weight)| (child, pull(weight) * (1.0 - scores[child]).max(0.0))));
+        away(&mut block.scores, pull(example.weight));
+        let ways: &mut [f32] = bytemuck::cast_slice_mut(&mut block.scores);
+        block.own.iter().for_each(|&(child, way)| ways[child] = way);
+        block.climb(example.row, rate / block.scale);
     }
 
     fn keep(&self, features: &[u32], block: &Block) -> Weights {
         let first = self.children.start as u16;
         let negligible = NEGLIGIBLE / self.task.square.sqrt();
+        // What is no number is kept too, to be found.
+        let counts = |w: f32| w.is_nan() || w.abs() >= negligible;
         let mut kept = Weights::default();
-        for (&feature, weights) in features.iter().zip(block.weights.chunks(block.width)) {
-            let weights = weights[..self.children.len()].iter().map(|w| w * block.scale).zip(first..);
-            let before = kept.entries.len();
-            // What is no number is kept too, to be found.
-            let counts = |w: f32| w.is_nan() || w.abs() >= negligible;
-            let whole = is_whole(weights.clone().filter(|&(w, _)| counts(w)).count(), self.children.len());
-            kept.entries.extend(weights.filter(|&(w, _)| whole || counts(w)).map(|(w, c)| Entry::new(c, w)));
-            if kept.entries.len() > before {
-                kept.features.push((feature, (kept.entries.len() - before) as u32));
+        for (&feature, lines) in features.iter().zip(block.weights.chunks(block.width)) {
+            let weights = flat(lines)[..self.children.len()].iter().map(|w| w * block.scale);
+            let count: usize = weights.clone().map(|w| usize::from(counts(w))).sum();
+            if count == 0 {
+                continue;
             }
+            let (before, whole) = (kept.entries.len(), is_whole(count, self.children.len()));
+            kept.entries
+                .extend(weights.zip(first..).filter(|&(w, _)| whole || counts(w)).map(|(w, c)| Entry::new(c, w)));
+            kept.features.push((feature, (kept.entries.len() - before) as u32));
         }
         kept
+    }
+}
+
+/// An example with all that a step needs of it, in a line of the cache.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Example<'a> {
+    row: Row<'a>,
+    own: &'a [(u16, f32)],
+    weight: f32,
+}
+
+impl Example<'_> {
+    /// Which of these children it belongs to, each with how often it counts.
+    fn own_within(&self, children: &Range<usize>) -> impl Iterator<Item = (usize, f32)> {
+        let own = self.own.iter().map(|&(child, weight)| (usize::from(child), weight));
+        own.filter(|(child, _)| children.contains(child)).map(|(child, weight)| (child - children.start, weight))
+    }
+}
+
+/// Asks for the weights of the next example, for the features of the one after it, and for what tells where those of a later one are: in a
+/// random order, each would have to be waited for.
+fn expect(coming: &[u32], examples: &[Example<'_>], block: &Block) {
+    if let Some(&n) = coming.get(3) {
+        prefetch(&examples[n as usize]);
+    }
+    if let Some(&n) = coming.get(1) {
+        let Example { row, own, .. } = &examples[n as usize];
+        row.indices.iter().step_by(LINE).for_each(prefetch);
+        row.values.iter().step_by(LINE).for_each(prefetch);
+        own.first().into_iter().for_each(prefetch);
+    }
+    if let Some(&n) = coming.first() {
+        block.expect(examples[n as usize].row.indices);
     }
 }
 
@@ -274,48 +302,66 @@ impl Numbered {
     }
 }
 
+/// Numbers of children side by side.
+#[derive(Clone, Copy, Default, Pod, Zeroable)]
+#[repr(C, align(64))]
+struct Line([f32; LINE]);
+
+/// The numbers one by one.
+fn flat(lines: &[Line]) -> &[f32] {
+    bytemuck::cast_slice(lines)
+}
+
+/// Takes the first of some lines.
+#[inline(always)]
+fn next(lines: &mut Lines) -> Option<usize> {
+    let first = (*lines != 0).then(|| lines.trailing_zeros() as usize);
+    *lines &= lines.wrapping_sub(1);
+    first
+}
+
 /// The weights of a block of children, feature-major, each to be multiplied by `scale`.
 struct Block {
+    /// Lines of a feature.
     width: usize,
-    weights: Vec<f32>,
+    weights: Vec<Line>,
     scale: f32,
-    scores: Vec<f32>,
+    scores: Vec<Line>,
     /// The children of the row at hand, with the ways that they go.
     own: Vec<(usize, f32)>,
-    /// Room for the vectors of children of which at least one moves.
-    moving: Vec<usize>,
 }
 
 impl Block {
     fn new(width: usize, features: usize) -> Self {
-        let (weights, scores) = (zeroed(features * width), vec![0.0; width]);
-        Block { width, weights, scale: 1.0, scores, own: Vec::new(), moving: vec![0; width / LANES] }
+        let (weights, scores) = (zeroed(features * width), vec![Line::default(); width]);
+        Block { width, weights, scale: 1.0, scores, own: Vec::new() }
     }
 
     /// Asks for the weights of the next row, if they do not stay in the cache anyway.
     fn expect(&self, indices: &[u32]) {
-        if self.weights.len() > IN_CACHE {
+        if self.weights.len() * LINE > IN_CACHE {
             for &feature in indices {
                 let start = feature as usize * self.width;
-                self.weights[start..start + self.width].iter().step_by(LINE).for_each(prefetch);
+                self.weights[start..start + self.width].iter().for_each(prefetch);
             }
         }
     }
 
+    /// f_c(x) of all children.
+    fn score(&mut self, row: Row<'_>) {
+        scores(&self.weights, row.indices, row.values, self.scale, &mut self.scores);
+    }
+
     /// Moves the children on their ways, which stand in the place of their scores. Most children of most rows do not move.
-    fn climb(&mut self, indices: &[u32], values: &[f32], rate: f32) {
-        let count = find_moving(&self.scores, &mut self.moving);
-        if count * 4 > self.moving.len() * 3 {
-            climb(&mut self.weights, indices, values, rate, &self.scores);
-        } else {
-            climb_some(&mut self.weights, indices, values, rate, &self.scores, &self.moving[..count]);
-        }
+    fn climb(&mut self, row: Row<'_>, rate: f32) {
+        let moving = moving(&self.scores);
+        climb(&mut self.weights, row.indices, row.values, rate, &self.scores, moving);
     }
 
     fn shrink(&mut self, factor: f32) {
         self.scale *= factor;
         if self.scale < SMALLEST_SCALE {
-            self.weights.iter_mut().for_each(|w| *w *= self.scale);
+            self.weights.iter_mut().flat_map(|line| &mut line.0).for_each(|w| *w *= self.scale);
             self.scale = 1.0;
         }
     }
@@ -323,17 +369,17 @@ impl Block {
 
 vectorised! {
     /// f_c(x) of all children: as many at a time as registers hold the sums of, then the rest.
-    fn scores(weights: &[f32], indices: &[u32], values: &[f32], scale: f32, scores: &mut [f32]) {
+    fn scores(weights: &[Line], indices: &[u32], values: &[f32], scale: f32, scores: &mut [Line]) {
         let product = Product { weights, width: scores.len(), indices, values, scale };
-        let rest = product.fill::<{ 8 * LANES }>(scores);
-        let rest = product.fill::<{ 4 * LANES }>(rest);
-        product.fill::<LANES>(rest);
+        let rest = product.fill::<4>(scores);
+        let rest = product.fill::<2>(rest);
+        product.fill::<1>(rest);
     }
 }
 
 /// A row times the weights of the children of a block.
 struct Product<'a> {
-    weights: &'a [f32],
+    weights: &'a [Line],
     width: usize,
     indices: &'a [u32],
     values: &'a [f32],
@@ -341,9 +387,9 @@ struct Product<'a> {
 }
 
 impl Product<'_> {
-    /// The last scores of all, `N` at a time; gives back those that are left.
+    /// The last lines of all scores, `N` at a time; gives back those that are left.
     #[inline(always)]
-    fn fill<'s, const N: usize>(&self, scores: &'s mut [f32]) -> &'s mut [f32] {
+    fn fill<'s, const N: usize>(&self, scores: &'s mut [Line]) -> &'s mut [Line] {
         let first = self.width - scores.len();
         let (whole, rest) = scores.as_chunks_mut::<N>();
         for (scores, at) in whole.iter_mut().zip(0..) {
@@ -352,18 +398,27 @@ impl Product<'_> {
         rest
     }
 
-    /// f_c(x) of `N` children.
+    /// `N` lines of scores.
     #[inline(always)]
-    fn sums<const N: usize>(&self, first: usize) -> [f32; N] {
-        let mut sums = [BIAS; N];
+    fn sums<const N: usize>(&self, first: usize) -> [Line; N] {
+        let mut sums = [Line([BIAS; LINE]); N];
         for (&feature, &value) in self.indices.iter().zip(self.values) {
             let start = feature as usize * self.width + first;
-            let value = value * self.scale;
-            for (sum, weight) in sums.iter_mut().zip(&self.weights[start..start + N]) {
-                *sum += value * weight;
+            for (sums, weights) in sums.iter_mut().zip(&self.weights[start..start + N]) {
+                sums.add(value * self.scale, weights);
             }
         }
         sums
+    }
+}
+
+impl Line {
+    /// Adds others, times a value.
+    #[inline(always)]
+    fn add(&mut self, value: f32, others: &Line) {
+        for (number, other) in self.0.iter_mut().zip(&others.0) {
+            *number += value * other;
+        }
     }
 }
 
@@ -376,58 +431,45 @@ vectorised! {
 
 vectorised! {
     /// In place of scores, the way that the other children have to go, against max(0, 1 + f).
-    fn away(scores: &mut [f32], pull: f32) {
-        for score in scores {
-            *score = -pull * (*score - BIAS).max(0.0);
-        }
-    }
-}
-
-vectorised! {
-    /// Fills in the vectors of children of which at least one moves, and says how many. Which do is as good as random: without a branch.
-    fn find_moving(ways: &[f32], moving: &mut [usize]) -> usize {
-        let mut count = 0;
-        for (at, ways) in ways.as_chunks::<LANES>().0.iter().enumerate() {
-            moving[count] = at;
-            let some = ways.iter().fold(false, |some, &way| some | (way != 0.0));
-            count += usize::from(some);
-        }
-        count
-    }
-}
-
-vectorised! {
-    /// w_c ← w_c + rate · (its way) · x.
-    fn climb(weights: &mut [f32], indices: &[u32], values: &[f32], rate: f32, ways: &[f32]) {
-        for (&feature, &value) in indices.iter().zip(values) {
-            let start = feature as usize * ways.len();
-            let step = value * rate;
-            for (weight, way) in weights[start..start + ways.len()].iter_mut().zip(ways) {
-                *weight += step * way;
+    fn away(scores: &mut [Line], pull: f32) {
+        for line in scores {
+            for score in &mut line.0 {
+                *score = -pull * (*score - BIAS).max(0.0);
             }
         }
     }
 }
 
 vectorised! {
-    /// The same where only some vectors of children move.
-    fn climb_some(
-        weights: &mut [f32],
+    /// The lines in which at least one child moves. Which do is as good as random: without a branch.
+    fn moving(ways: &[Line]) -> Lines {
+        let mut lines = 0;
+        for (at, line) in ways.iter().enumerate() {
+            let mut moves = false;
+            for &way in &line.0 {
+                moves |= way != 0.0;
+            }
+            lines |= Lines::from(moves) << at;
+        }
+        lines
+    }
+}
+
+vectorised! {
+    /// w_c ← w_c + rate · (its way) · x, for the lines that move.
+    fn climb(
+        weights: &mut [Line],
         indices: &[u32],
         values: &[f32],
         rate: f32,
-        ways: &[f32],
-        moving: &[usize],
+        ways: &[Line],
+        moving: Lines,
     ) {
-        let (ways, _) = ways.as_chunks::<LANES>();
-        let (weights, _) = weights.as_chunks_mut::<LANES>();
         for (&feature, &value) in indices.iter().zip(values) {
-            let step = value * rate;
             let weights = &mut weights[feature as usize * ways.len()..][..ways.len()];
-            for &vector in moving {
-                for (weight, way) in weights[vector].iter_mut().zip(&ways[vector]) {
-                    *weight += step * way;
-                }
+            let mut moving = moving;
+            while let Some(line) = next(&mut moving) {
+                weights[line].add(value * rate, &ways[line]);
             }
         }
     }
@@ -478,12 +520,13 @@ mod tests {
         let job = Job { task, examples: &examples, children: 0..CHILDREN, passes: 48 };
         let local = Local::new(&job, &mut Vec::new());
         assert_eq!(local.features.len(), FEATURES, "every feature occurs, so that local numbers are those of the data");
+        let own = job.examples(&local);
         let order = (0..examples.len() as u32).collect();
-        let block = job.descend(Stream::of(&[1]), &local, order, &mut |_| ControlFlow::Continue(()));
+        let mut block = job.descend(Stream::of(&[1]), &own, FEATURES, order, &mut |_| ControlFlow::Continue(()));
         let learned: Vec<f64> = block
             .weights
             .chunks(block.width)
-            .flat_map(|weights| weights[..CHILDREN].iter().map(|w| f64::from(w * block.scale)))
+            .flat_map(|weights| flat(weights)[..CHILDREN].iter().map(|w| f64::from(w * block.scale)))
             .collect();
 
         let at = |weights: &[f64]| objective(data.rows(), &data.labels, options.l2, weights);
@@ -493,8 +536,7 @@ mod tests {
             weights.iter_mut().zip(gradient).for_each(|(w, g)| *w -= 0.01 * g);
         }
         let (lacks, _) = objective(data.rows(), &data.labels, 0.0, &learned);
-        let mut block = block;
-        let losses: f64 = (0..examples.len() as u32).map(|n| job.loss(&mut block, n, job.local_row(&local, n))).sum();
+        let losses: f64 = own.iter().map(|example| job.loss(&mut block, example)).sum();
         assert!((losses - lacks).abs() < 1e-4 * lacks, "{losses}, not {lacks}");
 
         let (bottom, gradient) = at(&weights);
