@@ -5,7 +5,9 @@
 //! 2√K scores a tree instead of K, each node works on a small table of its own, and all nodes of all trees can be trained
 //! at the same time, with the same bits for any number of threads.
 
+mod block;
 mod calibrate;
+mod examples;
 mod groups;
 mod growth;
 mod kept;
@@ -25,8 +27,8 @@ use crate::error::Result;
 use crate::forest::{Forest, Tree, leaf_starts};
 use crate::options::ForestOptions;
 use crate::random::Stream;
+use examples::Examples;
 use growth::{Growth, Levels};
-use node::Examples;
 
 /// Children that one job trains at most: their sums stay in the first-level cache, and a root gives work to several threads.
 const BLOCK: usize = 128;

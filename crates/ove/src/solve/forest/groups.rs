@@ -195,9 +195,9 @@ mod tests {
             let order = order(&vectors, 200, 2, Stream::of(&[*seed]));
             order[..20].iter().all(|class| class % 2 == order[0] % 2)
         };
-        // Two seeds of the same kind may leave the kinds mixed.
+        // Where both halves begin with a class of the same kind, they stay mixed. By chance, no halves would be of a kind.
         let pure = (0..20).filter(halves_are_of_a_kind).count();
-        assert!(pure >= 10, "{pure} of 20");
+        assert!(pure >= 5, "{pure} of 20");
     }
 
     #[test]

@@ -5,7 +5,8 @@
 
 use rayon::prelude::*;
 
-use super::node::{Examples, Job};
+use super::examples::Examples;
+use super::node::Job;
 use super::{Plan, Task, blocks};
 use crate::random::Stream;
 
