@@ -116,7 +116,7 @@ fn linear_outcomes(
 }
 
 fn forest_outcomes(forest: &Forest, measures: &Measures, rows: Rows<'_>, labels: &Labels) -> Vec<Outcome> {
-    let rows: Vec<Row<'_>> = (0..rows.len()).map(|n| rows.row(n)).collect();
+    let rows: Vec<Row<'_>> = rows.iter(0..rows.len()).collect();
     forest.see(&rows, Search::Nearest, |n, sight, scratch| {
         let top = forest.top(rows[n], sight, row::TOP, scratch);
         measures.of_forest(forest, rows[n], sight, &top, &labels[n], labels.unseen(n))

@@ -43,7 +43,7 @@ impl Model {
             Weights::Forest(forest) => {
                 let classes = self.classes();
                 let mut out = vec![0.0; rows.len() * classes];
-                let rows: Vec<Row<'_>> = (0..rows.len()).map(|n| rows.row(n)).collect();
+                let rows: Vec<Row<'_>> = rows.iter(0..rows.len()).collect();
                 in_pool(threads, || {
                     let together = forest.together(rows.len(), Search::All);
                     let pieces = rows.par_chunks(together).zip(out.par_chunks_mut(together * classes));

@@ -173,7 +173,7 @@ impl Model {
         match &self.weights {
             Weights::Linear(linear) => linear.top(rows, range, count, threads),
             Weights::Forest(forest) => in_pool(threads, || {
-                let rows: Vec<Row<'_>> = range.map(|n| rows.row(n)).collect();
+                let rows: Vec<Row<'_>> = rows.iter(range).collect();
                 Ok(forest.see(&rows, Search::Nearest, |n, sight, scratch| forest.top(rows[n], sight, count, scratch)))
             }),
         }
