@@ -209,7 +209,7 @@ class Failed(Exception):
 
 
 def run(command: list[Any], limit: float, log: Path, out: Path | None = None) -> dict[str, Any]:
-    """One process from start to end: its last line of output as JSON (if it is), wall time, and the kernel's peak memory."""
+    """One process from start to end: its last line as JSON (of its log, if its output goes to a file), wall time, and the kernel's peak memory."""
     target = out or log.with_suffix(".out")
     start = time.perf_counter()
     with open(target, "w") as stdout, open(log, "w") as stderr:
@@ -230,7 +230,7 @@ def run(command: list[Any], limit: float, log: Path, out: Path | None = None) ->
         raise Failed(f"stopped after {limit:.0f} s")
     if process.returncode:
         raise Failed(f"exit {process.returncode}: {last_line(log)[-300:]}")
-    printed = {} if out else json.loads(last_line(target) or "{}")
+    printed = json.loads(last_line(log if out else target) or "{}")
     return printed | {"wall_seconds": seconds, "peak_memory_bytes": usage.ru_maxrss * 1024}
 
 
@@ -246,9 +246,8 @@ def by_ove(task: Task, setting: Setting, work: Path, limit: float) -> dict[str, 
     model.parent.mkdir()
     result: dict[str, Any] = {"version": subprocess.run([OVE, "--version"], capture_output=True, text=True).stdout.strip()}
     result["train"] = run([OVE, "train", task.file("train"), "-o", model, "--json", *setting.options], limit, work / "train.log")
-    result["predict"] = run([OVE, "predict", model, test, "--top", "5"], limit, work / "predict.log", work / "answers.tsv")
+    result["predict"] = run([OVE, "predict", model, test, "--top", "5", "--times"], limit, work / "predict.log", work / "answers.tsv")
     own = run([OVE, "evaluate", model, test, "--json"], limit, work / "evaluate.log")
-    result["predict"]["predict_seconds"] = own["predict_seconds"]
     result["by_itself"] = {name: own.get(name) for name in ("precision_at_1", "precision_at_5", "ndcg_at_5", "psp_at_1", "nlpd")}
     with open(work / "answers.tsv") as source, open(work / "answers", "w") as out:
         for line in source:

@@ -222,8 +222,7 @@ def amount(size: float) -> str:
 # ---- all of it -----------------------------------------------------------------------------------------------------------------------
 
 ABOUT = """Seconds are those of the work alone; *whole* is the whole process with its start and with reading and writing files. VW and fastText read
-while they train, so reading is within their seconds. The seconds of `ove` to predict are those of `ove evaluate`, which computes every
-class's probability; *whole* is `ove predict`. fastText and VW predict on one thread, VW also trains on one. Memory is the larger peak of the two
+while they train, so reading is within their seconds. fastText and VW predict on one thread, VW also trains on one. Memory is the larger peak of the two
 processes. Quality comes from the five best labels that each one wrote, by one evaluator. nlpd is that of the first label on the same test rows
 (at most {rows:,}, none whose label is new) for all that have probabilities; ∞ where a label got probability 0, with the number of such
 rows; that of `ove` is its own figure. How settings were chosen: bench/settings.py. Best of each column in bold.

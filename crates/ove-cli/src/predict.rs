@@ -2,6 +2,7 @@
 
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use ove::Model;
@@ -34,20 +35,30 @@ pub struct Args {
     /// Print a JSON object a row
     #[arg(long)]
     json: bool,
+    /// Print to stderr how many seconds reading and predicting took, as a JSON object
+    #[arg(long)]
+    times: bool,
 }
 
 /// Predicts.
 pub fn run(args: Args) -> Result<()> {
+    let start = Instant::now();
     let model = Model::load(&args.model)?;
     let data = args.input.read_for(&model, &args.data, false, args.threads.threads)?;
+    let (read, mut predicted) = (start.elapsed(), Duration::ZERO);
     let mut out = BufWriter::new(std::io::stdout().lock());
     for first in (0..data.len()).step_by(CHUNK) {
         let rows = first..(first + CHUNK).min(data.len());
-        for top in model.top(data.rows(), rows, args.top, args.threads.threads)? {
-            write_line(&mut out, &model, &top, args.json)?;
-        }
+        let start = Instant::now();
+        let tops = model.top(data.rows(), rows, args.top, args.threads.threads)?;
+        predicted += start.elapsed();
+        tops.iter().try_for_each(|top| write_line(&mut out, &model, top, args.json))?;
     }
-    Ok(out.flush()?)
+    out.flush()?;
+    if args.times {
+        eprintln!("{}", json!({ "read_seconds": read.as_secs_f64(), "predict_seconds": predicted.as_secs_f64() }));
+    }
+    Ok(())
 }
 
 fn write_line(out: &mut impl Write, model: &Model, top: &[Prediction], as_json: bool) -> Result<()> {

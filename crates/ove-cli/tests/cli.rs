@@ -333,6 +333,17 @@ mod predict {
         assert_eq!(more.stderr, note);
         assert_eq!(more.ok(), known.ok());
     }
+
+    #[test]
+    fn times_go_to_stderr() {
+        let dir = Dir::with_model();
+        let (timed, plain) =
+            (dir.run("predict fruit.model fruit.svm --times"), dir.run("predict fruit.model fruit.svm"));
+        let times: Value = serde_json::from_str(&timed.stderr).unwrap();
+        assert_eq!(keys(&times), ["predict_seconds", "read_seconds"]);
+        assert!(keys(&times).iter().all(|key| times[key].as_f64().unwrap() > 0.0));
+        assert_eq!(timed.ok(), plain.ok());
+    }
 }
 
 mod evaluate {
@@ -906,7 +917,7 @@ fn help_names_flags_and_defaults() {
     for (command, flags) in [
         ("train", "--output --valid --objective=one-vs-each --epochs=5 --classes=5 --learning-rate=0.1 --memory=8GB"),
         ("train", "--l2=0 --seed=0 --solver=stochastic --sampler=uniform --batch=256 --step=adagrad --schedule=linear"),
-        ("predict", "--top=5 --format --threads=0 --json"),
+        ("predict", "--top=5 --format --threads=0 --json --times"),
         ("train", "--class-weight --first-label --format --labels --iterations=2000"),
         ("evaluate", "--format --labels --first-label --threads=0 --json"),
         ("inspect", "--class --top=10 --json"),

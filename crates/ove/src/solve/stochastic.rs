@@ -238,7 +238,7 @@ impl<'a, C: Cell> Run<'a, C> {
             }
         }
         let linear = self.into_linear();
-        if linear.table().iter().any(|w| !w.is_finite()) {
+        if linear.table().par_iter().any(|w| !w.is_finite()) {
             return Err(Error::Diverged { epoch: options.epochs, learning_rate: options.learning_rate });
         }
         let updates = course.updates;

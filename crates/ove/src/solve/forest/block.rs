@@ -80,8 +80,8 @@ impl Block {
     /// Moves the children of the row whose scores were last asked for: its own by these ways, the others away, by `pull` for each unit
     /// that they lack. Most children of most rows do not move.
     pub fn step(&mut self, row: Row<'_>, own: &[(usize, f32)], pull: f32, rate: f32) {
-        away(&mut self.scores, pull);
         let ways: &mut [f32] = bytemuck::cast_slice_mut(&mut self.scores);
+        away(ways, pull);
         own.iter().for_each(|&(child, way)| ways[child] = way);
         let moving = moving(&self.scores);
         climb(&mut self.weights, row.indices, row.values, rate / self.scale, &self.scores, moving);
@@ -154,25 +154,24 @@ impl Line {
 
 vectorised! {
     /// In place of scores, the way that the other children have to go, against max(0, 1 + f).
-    fn away(scores: &mut [Line], pull: f32) {
-        for line in scores {
-            for score in &mut line.0 {
-                *score = -pull * (*score - BIAS).max(0.0);
-            }
+    fn away(scores: &mut [f32], pull: f32) {
+        for score in scores {
+            *score = -pull * (*score - BIAS).max(0.0);
         }
     }
 }
 
 vectorised! {
-    /// The lines in which at least one child moves. Which do is as good as random: without a branch.
+    /// The lines in which at least one child moves. Which do is as good as random: without a branch. From the last line to the first, each
+    /// shifting those after it, the compiler takes a line at a time as vectors; from the first on, it takes numbers of many lines crosswise.
     fn moving(ways: &[Line]) -> Lines {
         let mut lines = 0;
-        for (at, line) in ways.iter().enumerate() {
+        for line in ways.iter().rev() {
             let mut moves = false;
             for &way in &line.0 {
                 moves |= way != 0.0;
             }
-            lines |= Lines::from(moves) << at;
+            lines = lines << 1 | Lines::from(moves);
         }
         lines
     }
