@@ -34,6 +34,7 @@ use sight::Seen;
 pub use sight::{BEAM, Search, Sight};
 
 use crate::data::Row;
+use crate::largest::largest;
 use crate::linear::Prediction;
 use crate::math::exp_all;
 
@@ -158,11 +159,12 @@ impl Forest {
     /// The `count` best classes of a row that has seen the trees, those with the most votes first.
     pub fn top(&self, row: Row<'_>, sight: &Sight, count: usize, scratch: &mut Scratch) -> Vec<Prediction> {
         let mut top = self.votes(sight, count, scratch);
-        for prediction in &mut top {
-            prediction.probability = match self.calibration.vote_power {
-                Some(power) => prediction.probability.powf(power.into()),
-                None => self.log_probability(row, sight, prediction.class).exp(),
-            };
+        if let Some(power) = self.calibration.vote_power {
+            top.iter_mut().for_each(|found| found.probability = found.probability.powf(power.into()));
+        } else {
+            let classes: Vec<u32> = top.iter().map(|found| found.class).collect();
+            let found = self.log_probabilities_of(row, sight, &classes, self.calibration.temperature);
+            top.iter_mut().zip(found).for_each(|(found, log_probability)| found.probability = log_probability.exp());
         }
         top
     }
@@ -171,7 +173,7 @@ impl Forest {
     pub fn uncalibrated(&self, row: Row<'_>, sight: &Sight, prediction: Prediction) -> f64 {
         match self.calibration.vote_power {
             Some(power) => prediction.probability.powf(1.0 / f64::from(power)),
-            None => self.ways(row, sight, prediction.class).log_probability(1.0).exp(),
+            None => self.log_probabilities_of(row, sight, &[prediction.class], 1.0)[0].exp(),
         }
     }
 
@@ -196,12 +198,7 @@ impl Forest {
                 *sum += vote;
             }
         }
-        let better = |&a: &u32, &b: &u32| sums[b as usize].total_cmp(&sums[a as usize]).then(a.cmp(&b));
-        if count < classes.len() {
-            classes.select_nth_unstable_by(count, better);
-        }
-        let mut top = classes[..count.min(classes.len())].to_vec();
-        top.sort_unstable_by(better);
+        let top = largest(sums, count, classes.iter().copied());
         let trees = self.trees.len() as f64;
         let vote = |class: u32| Prediction { class, probability: f64::from(sums[class as usize]) / trees };
         let top = top.into_iter().map(vote).collect();
@@ -211,14 +208,27 @@ impl Forest {
 
     /// log p(class | x) of a row that has seen the trees, exact for any class: as if it had one class.
     pub fn log_probability(&self, row: Row<'_>, sight: &Sight, class: u32) -> f64 {
-        self.ways(row, sight, class).log_probability(self.calibration.temperature)
+        self.log_probabilities_of(row, sight, &[class], self.calibration.temperature)[0]
+    }
+
+    /// The same of several classes, under a temperature: what the roots give is computed once for all of them.
+    fn log_probabilities_of(&self, row: Row<'_>, sight: &Sight, classes: &[u32], temperature: f32) -> Vec<f64> {
+        let roots: Vec<Shares<'_>> = sight.trees().iter().map(|seen| Shares::of(&seen.root, temperature)).collect();
+        let of_class = |&class: &u32| {
+            let of_tree = |((tree, seen), root): ((&Tree, &Seen), &Shares<'_>)| {
+                let (leaf, child) = tree.place(class);
+                root.log_share(leaf) + Shares::of(&seen.leaf(tree, leaf, row), temperature).log_share(child)
+            };
+            log_mean(self.trees.iter().zip(sight.trees()).zip(&roots).map(of_tree))
+        };
+        classes.iter().map(of_class).collect()
     }
 
     /// The ways to a class of a row that has seen the trees.
     pub(crate) fn ways(&self, row: Row<'_>, sight: &Sight, class: u32) -> Ways {
         let of_tree = |(tree, seen): (&Tree, &Seen)| {
             let (leaf, child) = tree.place(class);
-            [(seen.root.clone(), leaf), (seen.leaf(tree, leaf, row), child)]
+            [(seen.root.clone(), leaf), (seen.leaf(tree, leaf, row).into_owned(), child)]
         };
         Ways(self.trees.iter().zip(sight.trees()).map(of_tree).collect())
     }
@@ -250,19 +260,35 @@ pub(crate) struct Ways(Vec<[(Vec<f32>, usize); 2]>);
 
 impl Ways {
     /// log p(class | x) under a temperature.
-    pub(crate) fn log_probability(&self, tau: f32) -> f64 {
-        let of_tree = |nodes: &[(Vec<f32>, usize); 2]| {
-            nodes.iter().map(|(energies, child)| log_share(tau, energies, *child)).sum::<f64>().exp()
-        };
-        (self.0.iter().map(of_tree).sum::<f64>() / self.0.len() as f64).max(f64::MIN_POSITIVE).ln()
+    pub(crate) fn log_probability(&self, temperature: f32) -> f64 {
+        let of_node = |(energies, child): &(Vec<f32>, usize)| Shares::of(energies, temperature).log_share(*child);
+        log_mean(self.0.iter().map(|nodes| nodes.iter().map(of_node).sum()))
     }
 }
 
-/// log p(c | node, x) from −E of all children of the node.
-fn log_share(temperature: f32, energies: &[f32], child: usize) -> f64 {
-    let largest = energies.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let mut shares: Vec<f32> = energies.iter().map(|&energy| temperature * (energy - largest)).collect();
-    let own = f64::from(shares[child]);
-    exp_all(&mut shares);
-    own - f64::from(shares.iter().sum::<f32>()).ln()
+/// What the children of a node share: p(c | node, x) from −E of all of them under a temperature.
+struct Shares<'a> {
+    energies: &'a [f32],
+    temperature: f32,
+    largest: f32,
+    log_sum: f64,
+}
+
+impl<'a> Shares<'a> {
+    fn of(energies: &'a [f32], temperature: f32) -> Self {
+        let largest = energies.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let mut shares: Vec<f32> = energies.iter().map(|&energy| temperature * (energy - largest)).collect();
+        exp_all(&mut shares);
+        Shares { energies, temperature, largest, log_sum: f64::from(shares.iter().sum::<f32>()).ln() }
+    }
+
+    fn log_share(&self, child: usize) -> f64 {
+        f64::from(self.temperature * (self.energies[child] - self.largest)) - self.log_sum
+    }
+}
+
+/// The logarithm of the mean of what each tree gives, itself as a logarithm.
+fn log_mean(of_trees: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let trees = of_trees.len() as f64;
+    (of_trees.map(f64::exp).sum::<f64>() / trees).max(f64::MIN_POSITIVE).ln()
 }

@@ -40,6 +40,7 @@ pub mod file;
 pub mod forest;
 pub mod held_out;
 pub mod labels;
+mod largest;
 pub mod linear;
 pub mod machine;
 pub mod math;

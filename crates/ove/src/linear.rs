@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use crate::data::{Row, Rows};
 use crate::error::{Error, Result};
 use crate::forest::{Builder, Entry, Index, Level};
+use crate::largest::largest;
 use crate::machine;
 use crate::math::{log_sum_exp, vectorised};
 use crate::numbers::Numbers;
@@ -261,13 +262,7 @@ pub struct Prediction {
 /// The `count` classes with the largest scores, best first. Equal scores stand in class order.
 pub fn top(scores: &[f32], count: usize) -> Vec<Prediction> {
     let total = log_sum_exp(scores.iter().map(|&f| f64::from(f)));
-    let mut order: Vec<u32> = (0..scores.len() as u32).collect();
-    let better = |&a: &u32, &b: &u32| scores[b as usize].total_cmp(&scores[a as usize]).then(a.cmp(&b));
-    if count < scores.len() {
-        order.select_nth_unstable_by(count, better);
-        order.truncate(count);
-    }
-    order.sort_unstable_by(better);
     let probability = |class: u32| (f64::from(scores[class as usize]) - total).exp();
-    order.into_iter().map(|class| Prediction { class, probability: probability(class) }).collect()
+    let best = largest(scores, count, 0..scores.len() as u32);
+    best.into_iter().map(|class| Prediction { class, probability: probability(class) }).collect()
 }

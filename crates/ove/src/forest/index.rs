@@ -26,12 +26,12 @@ impl Index {
         count(&mut self.0);
     }
 
-    /// The place of a number below `end`, if it is among them.
+    /// How many of the numbers are smaller than this one, which is below `end`, and whether it is among them.
     #[inline(always)]
-    pub(super) fn find(&self, number: u32) -> Option<usize> {
+    pub(super) fn place(&self, number: u32) -> (usize, bool) {
         let Word { bits, before } = self.0[number as usize / 64];
         let bit = 1 << (number % 64);
-        (bits & bit != 0).then(|| (before + (bits & (bit - 1)).count_ones()) as usize)
+        ((before + (bits & (bit - 1)).count_ones()) as usize, bits & bit != 0)
     }
 }
 
@@ -55,7 +55,8 @@ mod tests {
         for numbers in [&[0, 1, 5, 63, 64, 65, 127, 200, 320][..], &[], &[2, 64]] {
             index.fill(numbers, 321);
             for number in 0..321 {
-                assert_eq!(index.find(number), numbers.binary_search(&number).ok(), "{number}");
+                let (at, is_there) = index.place(number);
+                assert_eq!(if is_there { Ok(at) } else { Err(at) }, numbers.binary_search(&number), "{number}");
             }
         }
     }

@@ -59,6 +59,7 @@ struct View<'a> {
 }
 
 /// A cell whose weights a row needs: they are added to the row's scores, times the value of its feature.
+#[derive(Clone, Copy, Default)]
 struct Found {
     cell: usize,
     scores: usize,
@@ -66,17 +67,15 @@ struct Found {
 }
 
 vectorised! {
-    /// Adds the weights of these cells of a node with so many children, and leaves no cell.
-    fn add(view: View<'_>, children: usize, found: &mut Vec<Found>, scores: &mut [f32]) {
-        let mut cells: [&[u16]; FOUND] = [&[]; FOUND];
-        for (cell, found) in cells.iter_mut().zip(&*found) {
-            *cell = view.weights_of(found.cell);
-            for weights in cell.chunks(LINE) {
+    /// Adds the weights of these cells of a node with so many children.
+    fn add(view: View<'_>, children: usize, found: &[Found], scores: &mut [f32]) {
+        for found in found {
+            for weights in view.weights_of(found.cell).chunks(LINE) {
                 prefetch(&weights[0]);
             }
         }
-        for (weights, Found { scores: start, value, .. }) in cells.into_iter().zip(found.drain(..)) {
-            Cell::of(weights, children).add(value, &mut scores[start..start + children]);
+        for &Found { cell, scores: start, value } in found {
+            Cell::of(view.weights_of(cell), children).add(value, &mut scores[start..start + children]);
         }
     }
 }
@@ -129,37 +128,74 @@ impl<'a> View<'a> {
 }
 
 /// How the cells of a node are found.
+trait Find {
+    /// Where the cell of a feature is among those of the node, and whether there is one. Which features have one is as good as random:
+    /// without a branch, if that is possible.
+    fn find(&self, feature: u32) -> (usize, bool);
+}
+
+/// In a node with a cell for every feature.
+struct All;
+
+impl Find for All {
+    #[inline(always)]
+    fn find(&self, feature: u32) -> (usize, bool) {
+        (feature as usize, true)
+    }
+}
+
+impl Find for Index {
+    #[inline(always)]
+    fn find(&self, feature: u32) -> (usize, bool) {
+        self.place(feature)
+    }
+}
+
+/// By a search among the features.
+impl Find for [u32] {
+    #[inline(always)]
+    fn find(&self, feature: u32) -> (usize, bool) {
+        self.binary_search(&feature).map_or((0, false), |at| (at, true))
+    }
+}
+
+/// The way to the cells of a node that suits the rows.
 enum Finder<'a> {
-    /// It has a cell for every feature.
     All,
-    /// By a look at an index of its features.
     Index(&'a Index),
-    /// By a search among its features.
     Search(&'a [u32]),
 }
 
 vectorised! {
     /// Adds the weights of the cells that a node has for the features of some rows.
     fn add_rows(view: View<'_>, node: usize, finder: Finder<'_>, rows: &[Row<'_>], scores: &mut [f32]) {
-        let (first, width) = (view.cells(node).start, view.width(node));
-        let mut found = Vec::with_capacity(FOUND);
-        for (row, start) in rows.iter().zip((0..).step_by(width)) {
-            for (&feature, &value) in row.indices.iter().zip(row.values) {
-                let at = match &finder {
-                    Finder::All => Some(feature as usize),
-                    Finder::Index(index) => index.find(feature),
-                    Finder::Search(features) => features.binary_search(&feature).ok(),
-                };
-                let Some(at) = at else { continue };
-                prefetch(&view.ends[first + at]);
-                found.push(Found { cell: first + at, scores: start, value });
-                if found.len() == FOUND {
-                    add(view, width, &mut found, scores);
-                }
+        match finder {
+            Finder::All => add_found(view, node, &All, rows, scores),
+            Finder::Index(index) => add_found(view, node, index, rows, scores),
+            Finder::Search(features) => add_found(view, node, features, rows, scores),
+        }
+    }
+}
+
+#[inline(always)]
+fn add_found(view: View<'_>, node: usize, finder: &(impl Find + ?Sized), rows: &[Row<'_>], scores: &mut [f32]) {
+    let (first, width) = (view.cells(node).start, view.width(node));
+    let (mut found, mut count) = ([Found::default(); FOUND], 0);
+    for (row, start) in rows.iter().zip((0..).step_by(width)) {
+        for (&feature, &value) in row.indices.iter().zip(row.values) {
+            let (at, is_there) = finder.find(feature);
+            if let Some(end) = view.ends.get(first + at) {
+                prefetch(end);
+            }
+            found[count] = Found { cell: first + at, scores: start, value };
+            count += usize::from(is_there);
+            if count == FOUND {
+                add(view, width, &found, scores);
+                count = 0;
             }
         }
-        add(view, width, &mut found, scores);
     }
+    add(view, width, &found[..count], scores);
 }
 
 impl Level {

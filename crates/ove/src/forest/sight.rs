@@ -1,9 +1,12 @@
 //! What rows see of the trees: many rows at a time, leaf by leaf, so that a leaf stays in a cache while rows search it.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
 use super::{Forest, Index, Scratch, Tree};
 use crate::data::Row;
+use crate::largest::largest;
 
 /// Leaves of each tree that are searched for the best classes of a row.
 pub const BEAM: usize = 10;
@@ -48,17 +51,17 @@ impl Sight {
 }
 
 impl Seen {
-    /// −E of the classes of a leaf: a copy if it was searched.
-    pub fn leaf(&self, tree: &Tree, leaf: usize, row: Row<'_>) -> Vec<f32> {
+    /// −E of the classes of a leaf, computed if it was not searched.
+    pub fn leaf(&self, tree: &Tree, leaf: usize, row: Row<'_>) -> Cow<'_, [f32]> {
         let width = |leaf: u16| tree.leaf_classes(leaf).len();
         if let Ok(at) = self.leaves.binary_search(&(leaf as u16)) {
             let start = self.leaves[..at].iter().map(|&leaf| width(leaf)).sum::<usize>();
-            return self.classes[start..start + width(leaf as u16)].to_vec();
+            return Cow::Borrowed(&self.classes[start..start + width(leaf as u16)]);
         }
         let mut classes = Vec::new();
         let known = row.below(tree.leaves.features());
         tree.leaves.energies(leaf, &[known], &mut Index::default(), &mut classes);
-        classes
+        Cow::Owned(classes)
     }
 }
 
@@ -136,21 +139,10 @@ impl Tree {
 
 /// The [`BEAM`] leaves that lack least, rising, without those that lack too much more than the best to matter.
 fn nearest(root: &[f32]) -> Vec<u16> {
-    let mut leaves = largest(root, BEAM);
-    let best = leaves.iter().map(|&leaf| root[usize::from(leaf)]).fold(f32::NEG_INFINITY, f32::max);
-    leaves.retain(|&leaf| root[usize::from(leaf)] >= best - NEAR);
+    let places = largest(root, BEAM, 0..root.len() as u32);
+    let near = root[places[0] as usize] - NEAR;
+    let mut leaves: Vec<u16> =
+        places.into_iter().filter(|&leaf| root[leaf as usize] >= near).map(|leaf| leaf as u16).collect();
+    leaves.sort_unstable();
     leaves
-}
-
-/// The places of the `count` largest numbers, rising.
-fn largest(numbers: &[f32], count: usize) -> Vec<u16> {
-    let mut places: Vec<u16> = (0..numbers.len() as u16).collect();
-    if count < numbers.len() {
-        places.select_nth_unstable_by(count, |&a, &b| {
-            numbers[usize::from(b)].total_cmp(&numbers[usize::from(a)]).then(a.cmp(&b))
-        });
-        places.truncate(count);
-        places.sort_unstable();
-    }
-    places
 }
