@@ -8,11 +8,12 @@
 Tasks are {titles, eurlex} × {all, first}: every label of a row, or only its first. Part `features`: everyone gets the same tf-idf file,
 written by `ove convert`. Part `raw`: everyone starts from the text with what suits it best: words and pairs of words.
 
-One run is two processes, train and predict, each with all cores and a time limit. Three clocks are kept: the whole process
-(`wall_seconds`: start, imports, reading, work, writing), and within it `read_seconds` and `train_seconds` or `predict_seconds`, which
-exclude each other. Peak memory is the kernel's (ru_maxrss). Quality is computed here, from the five best labels each one wrote, never by the
-tool itself; only the nlpd of `ove` is what `ove evaluate` says. nlpd is that of the first label on the same held-out rows for all that have probabilities; rows whose label
-never occurs in training are left out of it, since no one can give that a probability.
+One run is two processes, train and predict, each with all cores and a time limit. Four clocks are kept: the whole process
+(`wall_seconds`: start, imports, reading, work, writing), within it `read_seconds` and `train_seconds` or `predict_seconds`, which exclude
+each other, and what all its threads took of the processors (`cpu_seconds`). Peak memory is the kernel's (ru_maxrss). Quality is computed
+here, from the five best labels each one wrote, never by the tool itself; only the nlpd of `ove` is what `ove evaluate` says. nlpd is that of
+the first label on the same held-out rows for all that have probabilities; rows whose label never occurs in training are left out of it, since
+no one can give that a probability.
 
 This process stays small on purpose: a child's ru_maxrss starts at what its parent had when it was started.
 """
