@@ -186,6 +186,14 @@ impl Dataset {
         Dataset { features, offsets: vec![0], classes, ..Dataset::default() }
     }
 
+    /// Rows without a class: `offsets` say where each starts among the entries, and where the last one ends.
+    pub(crate) fn without_labels(features: usize, offsets: Vec<usize>, indices: Vec<u32>, values: Vec<f32>) -> Self {
+        let mut labels = Labels::default();
+        labels.reserve(offsets.len() - 1);
+        offsets[1..].iter().for_each(|_| labels.push(&[]));
+        Dataset { features, offsets, indices, values, labels, ..Dataset::default() }
+    }
+
     /// Rows that stay on disk, with the labels of each.
     pub(crate) fn on_disk(features: usize, disk: Disk, labels: Labels, classes: Vec<String>) -> Self {
         assert_eq!(disk.len(), labels.len(), "each row has its labels");
@@ -238,15 +246,6 @@ impl Dataset {
         self.indices.truncate(start);
         self.values.truncate(start);
         self.row_weights.truncate(self.len());
-    }
-
-    /// Adds rows without a class, of which each ends where `ends` says among the entries given.
-    pub(crate) fn push_rows(&mut self, ends: &[usize], indices: &[u32], values: &[f32]) {
-        let before = self.indices.len();
-        self.indices.extend_from_slice(indices);
-        self.values.extend_from_slice(values);
-        self.offsets.extend(ends.iter().map(|end| before + end));
-        ends.iter().for_each(|_| self.labels.push(&[]));
     }
 
     /// How many features a row may have.

@@ -18,7 +18,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::data::{Row, Rows};
 use crate::error::{Error, Result};
-use crate::forest::{Forest, Search};
+use crate::forest::{Forest, Search, Sight};
 use crate::labels::Labels;
 use crate::linear::Linear;
 use crate::model::{Model, Weights};
@@ -117,9 +117,13 @@ fn linear_outcomes(
 
 fn forest_outcomes(forest: &Forest, measures: &Measures, rows: Rows<'_>, labels: &Labels) -> Vec<Outcome> {
     let rows: Vec<Row<'_>> = rows.iter(0..rows.len()).collect();
-    forest.see(&rows, Search::Nearest, |n, sight, scratch| {
-        let top = forest.top(rows[n], sight, row::TOP, scratch);
-        measures.of_forest(forest, rows[n], sight, &top, &labels[n], labels.unseen(n))
+    forest.see(&rows, Search::Nearest, |piece, sights, scratch| {
+        let tops = forest.top(&rows[piece.clone()], sights, row::TOP, scratch);
+        let seen = piece.zip(sights).zip(&tops);
+        let of_row = |((n, sight), top): ((usize, &mut Sight), &Vec<_>)| {
+            measures.of_forest(forest, rows[n], sight, top, &labels[n], labels.unseen(n))
+        };
+        seen.map(of_row).collect()
     })
 }
 

@@ -24,19 +24,19 @@ mod index;
 mod level;
 mod probabilities;
 mod sight;
+mod votes;
 
 pub use cell::Entry;
 pub(crate) use cell::is_whole;
 pub use index::Index;
 pub(crate) use level::BIAS;
 pub use level::{Builder, Level, Parts};
-use sight::Seen;
+pub(crate) use probabilities::Ways;
 pub use sight::{BEAM, Search, Sight};
+pub use votes::Scratch;
 
 use crate::data::Row;
-use crate::largest::largest;
 use crate::linear::Prediction;
-use crate::math::exp_all;
 
 /// Several trees over the same classes.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,8 +66,8 @@ pub struct Tree {
     leaves: Level,
     /// The classes, leaf by leaf.
     order: Vec<u32>,
-    /// Of each class: its place in `order`.
-    places: Vec<u32>,
+    /// Of each class: its leaf, and which of its children the class is.
+    places: Vec<[u16; 2]>,
 }
 
 /// Where `leaves` leaves start in an order of `classes` classes: as equal as can be.
@@ -78,8 +78,11 @@ pub fn leaf_starts(classes: usize, leaves: usize) -> Vec<usize> {
 impl Tree {
     /// From its levels and the classes of its leaves, all of them once, leaf by leaf.
     pub fn new(root: Level, leaves: Level, order: Vec<u32>) -> Self {
-        let mut places = vec![0; order.len()];
-        order.iter().zip(0..).for_each(|(&class, place)| places[class as usize] = place);
+        let mut places = vec![[0; 2]; order.len()];
+        for (range, leaf) in leaves.children().windows(2).zip(0..) {
+            let classes = order[range[0]..range[1]].iter().zip(0..);
+            classes.for_each(|(&class, child)| places[class as usize] = [leaf, child]);
+        }
         Tree { root, leaves, order, places }
     }
 
@@ -105,21 +108,9 @@ impl Tree {
 
     /// The leaf of a class, and which of its children the class is.
     fn place(&self, class: u32) -> (usize, usize) {
-        let place = self.places[class as usize] as usize;
-        let starts = self.leaves.children();
-        let leaf = starts.partition_point(|&start| start <= place) - 1;
-        (leaf, place - starts[leaf])
+        let [leaf, child] = self.places[class as usize];
+        (leaf.into(), child.into())
     }
-}
-
-/// Room for the numbers of one row, kept from row to row.
-#[derive(Debug, Clone, Default)]
-pub struct Scratch {
-    /// Σ over trees of the votes for the classes seen.
-    sums: Vec<f32>,
-    classes: Vec<u32>,
-    /// Those of one tree.
-    votes: Vec<f32>,
 }
 
 impl Forest {
@@ -156,15 +147,24 @@ impl Forest {
         }
     }
 
-    /// The `count` best classes of a row that has seen the trees, those with the most votes first.
-    pub fn top(&self, row: Row<'_>, sight: &Sight, count: usize, scratch: &mut Scratch) -> Vec<Prediction> {
-        let mut top = self.votes(sight, count, scratch);
+    /// The `count` best classes of each of some rows that have seen the trees, those with the most votes first.
+    pub fn top(
+        &self,
+        rows: &[Row<'_>],
+        sights: &mut [Sight],
+        count: usize,
+        scratch: &mut Scratch,
+    ) -> Vec<Vec<Prediction>> {
+        let mut top: Vec<_> = sights.iter().map(|sight| self.votes(sight, count, scratch)).collect();
         if let Some(power) = self.calibration.vote_power {
-            top.iter_mut().for_each(|found| found.probability = found.probability.powf(power.into()));
-        } else {
-            let classes: Vec<u32> = top.iter().map(|found| found.class).collect();
-            let found = self.log_probabilities_of(row, sight, &classes, self.calibration.temperature);
-            top.iter_mut().zip(found).for_each(|(found, log_probability)| found.probability = log_probability.exp());
+            top.iter_mut().flatten().for_each(|found| found.probability = found.probability.powf(power.into()));
+            return top;
+        }
+        let classes: Vec<Vec<u32>> = top.iter().map(|top| top.iter().map(|found| found.class).collect()).collect();
+        self.ask(rows, sights, &classes);
+        for (((top, classes), &row), sight) in top.iter_mut().zip(&classes).zip(rows).zip(&*sights) {
+            let logs = self.log_probabilities_of(row, sight, classes, self.calibration.temperature);
+            top.iter_mut().zip(logs).for_each(|(found, log)| found.probability = log.exp());
         }
         top
     }
@@ -175,62 +175,6 @@ impl Forest {
             Some(power) => prediction.probability.powf(1.0 / f64::from(power)),
             None => self.log_probabilities_of(row, sight, &[prediction.class], 1.0)[0].exp(),
         }
-    }
-
-    /// The `count` classes with the most votes, with these in place of probabilities.
-    pub(crate) fn votes(&self, sight: &Sight, count: usize, scratch: &mut Scratch) -> Vec<Prediction> {
-        let Scratch { sums, classes, votes } = scratch;
-        sums.resize(self.classes, 0.0);
-        for (tree, seen) in self.trees.iter().zip(sight.trees()) {
-            votes.clear();
-            let mut left = &seen.classes[..];
-            for &leaf in &seen.leaves {
-                let of_leaf = left.split_off(..tree.leaf_classes(leaf).len()).unwrap_or_default();
-                votes.extend(of_leaf.iter().map(|of_class| seen.root[usize::from(leaf)] + of_class));
-            }
-            exp_all(votes);
-            let of_leaves = seen.leaves.iter().flat_map(|&leaf| tree.leaf_classes(leaf));
-            for (&class, &vote) in of_leaves.zip(&*votes) {
-                let sum = &mut sums[class as usize];
-                if *sum == 0.0 {
-                    classes.push(class);
-                }
-                *sum += vote;
-            }
-        }
-        let top = largest(sums, count, classes.iter().copied());
-        let trees = self.trees.len() as f64;
-        let vote = |class: u32| Prediction { class, probability: f64::from(sums[class as usize]) / trees };
-        let top = top.into_iter().map(vote).collect();
-        classes.drain(..).for_each(|class| sums[class as usize] = 0.0);
-        top
-    }
-
-    /// log p(class | x) of a row that has seen the trees, exact for any class: as if it had one class.
-    pub fn log_probability(&self, row: Row<'_>, sight: &Sight, class: u32) -> f64 {
-        self.log_probabilities_of(row, sight, &[class], self.calibration.temperature)[0]
-    }
-
-    /// The same of several classes, under a temperature: what the roots give is computed once for all of them.
-    fn log_probabilities_of(&self, row: Row<'_>, sight: &Sight, classes: &[u32], temperature: f32) -> Vec<f64> {
-        let roots: Vec<Shares<'_>> = sight.trees().iter().map(|seen| Shares::of(&seen.root, temperature)).collect();
-        let of_class = |&class: &u32| {
-            let of_tree = |((tree, seen), root): ((&Tree, &Seen), &Shares<'_>)| {
-                let (leaf, child) = tree.place(class);
-                root.log_share(leaf) + Shares::of(&seen.leaf(tree, leaf, row), temperature).log_share(child)
-            };
-            log_mean(self.trees.iter().zip(sight.trees()).zip(&roots).map(of_tree))
-        };
-        classes.iter().map(of_class).collect()
-    }
-
-    /// The ways to a class of a row that has seen the trees.
-    pub(crate) fn ways(&self, row: Row<'_>, sight: &Sight, class: u32) -> Ways {
-        let of_tree = |(tree, seen): (&Tree, &Seen)| {
-            let (leaf, child) = tree.place(class);
-            [(seen.root.clone(), leaf), (seen.leaf(tree, leaf, row).into_owned(), child)]
-        };
-        Ways(self.trees.iter().zip(sight.trees()).map(of_tree).collect())
     }
 
     /// How much a feature speaks for a class, as a mean over trees of its weights on the way to the class.
@@ -253,42 +197,4 @@ impl Forest {
         let trees = self.trees.len() as f32;
         (0..).zip(sums).filter(|&(_, sum)| sum != 0.0).map(|(feature, sum)| (feature, sum / trees)).collect()
     }
-}
-
-/// The nodes on the way to a class in each tree: −E of their children, and which of them leads there.
-pub(crate) struct Ways(Vec<[(Vec<f32>, usize); 2]>);
-
-impl Ways {
-    /// log p(class | x) under a temperature.
-    pub(crate) fn log_probability(&self, temperature: f32) -> f64 {
-        let of_node = |(energies, child): &(Vec<f32>, usize)| Shares::of(energies, temperature).log_share(*child);
-        log_mean(self.0.iter().map(|nodes| nodes.iter().map(of_node).sum()))
-    }
-}
-
-/// What the children of a node share: p(c | node, x) from −E of all of them under a temperature.
-struct Shares<'a> {
-    energies: &'a [f32],
-    temperature: f32,
-    largest: f32,
-    log_sum: f64,
-}
-
-impl<'a> Shares<'a> {
-    fn of(energies: &'a [f32], temperature: f32) -> Self {
-        let largest = energies.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let mut shares: Vec<f32> = energies.iter().map(|&energy| temperature * (energy - largest)).collect();
-        exp_all(&mut shares);
-        Shares { energies, temperature, largest, log_sum: f64::from(shares.iter().sum::<f32>()).ln() }
-    }
-
-    fn log_share(&self, child: usize) -> f64 {
-        f64::from(self.temperature * (self.energies[child] - self.largest)) - self.log_sum
-    }
-}
-
-/// The logarithm of the mean of what each tree gives, itself as a logarithm.
-fn log_mean(of_trees: impl ExactSizeIterator<Item = f64>) -> f64 {
-    let trees = of_trees.len() as f64;
-    (of_trees.map(f64::exp).sum::<f64>() / trees).max(f64::MIN_POSITIVE).ln()
 }

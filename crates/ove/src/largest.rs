@@ -1,34 +1,60 @@
 //! The few largest of many numbers, best first.
 
-/// The candidates with the `count` largest numbers, the largest first, equal ones by their place. Most candidates are worse than those kept
-/// so far: one comparison, which the processor foresees, and no move.
-pub fn largest(numbers: &[f32], count: usize, candidates: impl IntoIterator<Item = u32>) -> Vec<u32> {
+use crate::machine::vectorised;
+
+/// The places of the `count` largest numbers, the largest first, equal ones by their place. Most numbers are smaller than those kept so far,
+/// and many such are passed over at a time.
+pub fn largest(numbers: &[f32], count: usize) -> Vec<u32> {
     let better = |&a: &u32, &b: &u32| numbers[b as usize].total_cmp(&numbers[a as usize]).then(a.cmp(&b));
     if count == 0 {
         return Vec::new();
     }
     let room = count.saturating_mul(2).max(LEAST_ROOM);
-    let (mut kept, mut worst) = (Vec::new(), f32::NEG_INFINITY);
-    for place in candidates {
-        if numbers[place as usize] < worst {
-            continue;
-        }
-        kept.push(place);
-        if kept.len() == room {
-            worst = numbers[*kept.select_nth_unstable_by(count - 1, better).1 as usize];
-            kept.truncate(count);
-        }
-    }
-    if count < kept.len() {
-        kept.select_nth_unstable_by(count, better);
+    let mut at = numbers.len().min(room);
+    let mut kept: Vec<u32> = (0..at as u32).collect();
+    while kept.len() == room {
+        let worst = numbers[*kept.select_nth_unstable_by(count - 1, better).1 as usize];
         kept.truncate(count);
+        while kept.len() < room {
+            at = next(numbers, at, worst);
+            if at == numbers.len() {
+                break;
+            }
+            kept.push(at as u32);
+            at += 1;
+        }
     }
     kept.sort_unstable_by(better);
+    kept.truncate(count);
     kept
 }
 
 /// So many are kept before the worst of them are dropped.
-const LEAST_ROOM: usize = 64;
+const LEAST_ROOM: usize = 32;
+
+/// So many are passed over at a time.
+const PASSED: usize = 32;
+
+vectorised! {
+    /// The first place from `from` on with a number that is not below a bound, or the end.
+    fn next(numbers: &[f32], from: usize, bound: f32) -> usize {
+        let mut at = from;
+        while let Some(some) = numbers[at..].first_chunk::<PASSED>() {
+            let mut below = 0;
+            for &number in some {
+                below += usize::from(number < bound);
+            }
+            if below < PASSED {
+                break;
+            }
+            at += PASSED;
+        }
+        while at < numbers.len() && numbers[at] < bound {
+            at += 1;
+        }
+        at
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -41,16 +67,12 @@ mod tests {
         // Few different numbers, so that many are equal, and those that are hard to compare.
         let mut numbers: Vec<f32> = (0..1000).map(|_| random.below(300) as f32 - 150.0).collect();
         numbers.extend([0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, -f32::NAN]);
-        for step in [1, 3] {
-            let places = || (0..numbers.len() as u32).rev().step_by(step);
-            let mut order: Vec<u32> = places().collect();
+        for of in [0, 1, 15, 16, 17, 31, 32, 33, 100, 1000, numbers.len()] {
+            let numbers = &numbers[numbers.len() - of..];
+            let mut order: Vec<u32> = (0..of as u32).collect();
             order.sort_by(|&a, &b| numbers[b as usize].total_cmp(&numbers[a as usize]).then(a.cmp(&b)));
-            for count in [0, 1, 2, 5, 31, 32, 33, 64, 200, order.len() - 1, order.len(), 5000] {
-                assert_eq!(
-                    largest(&numbers, count, places()),
-                    order[..count.min(order.len())],
-                    "{count} of every {step}"
-                );
+            for count in [0, 1, 2, 5, 15, 16, 17, 31, 32, 33, 64, 200, 1005, 1006, 5000] {
+                assert_eq!(largest(numbers, count), order[..count.min(of)], "{count} of {of}");
             }
         }
     }

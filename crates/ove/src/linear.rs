@@ -263,6 +263,6 @@ pub struct Prediction {
 pub fn top(scores: &[f32], count: usize) -> Vec<Prediction> {
     let total = log_sum_exp(scores.iter().map(|&f| f64::from(f)));
     let probability = |class: u32| (f64::from(scores[class as usize]) - total).exp();
-    let best = largest(scores, count, 0..scores.len() as u32);
+    let best = largest(scores, count);
     best.into_iter().map(|class| Prediction { class, probability: probability(class) }).collect()
 }

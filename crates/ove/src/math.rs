@@ -48,6 +48,20 @@ vectorised! {
     }
 }
 
+vectorised! {
+    /// The largest number, −∞ of none.
+    pub fn max_all(xs: &[f32]) -> f32 {
+        let (lanes, rest) = xs.as_chunks::<8>();
+        let mut largest = [f32::NEG_INFINITY; 8];
+        for lane in lanes {
+            for (largest, &x) in largest.iter_mut().zip(lane) {
+                *largest = largest.max(x);
+            }
+        }
+        rest.iter().chain(&largest).copied().fold(f32::NEG_INFINITY, f32::max)
+    }
+}
+
 /// Σ log(1 + r·x) for x from 0 to 1 and r up to e³⁰⁰. Factors are multiplied up in eight lanes, as many as cannot overflow, before
 /// their logarithm is taken.
 pub fn sum_log_1p(r: f64, xs: &[f64]) -> f64 {
@@ -167,6 +181,17 @@ mod tests {
             let (p, s) = softplus_sigmoid(x);
             assert!((p - softplus).abs() <= 4e-16 * softplus, "softplus({x}) = {p:e}, not {softplus:e}");
             assert!((s - sigmoid).abs() <= 4e-16 * sigmoid, "sigmoid({x}) = {s:e}, not {sigmoid:e}");
+        }
+    }
+
+    #[test]
+    fn the_largest_is_found_in_any_lane() {
+        assert_eq!(max_all(&[]), f32::NEG_INFINITY);
+        for count in 1..40 {
+            for at in 0..count {
+                let xs: Vec<f32> = (0..count).map(|n| if n == at { 2.0 } else { -(n as f32) }).collect();
+                assert_eq!(max_all(&xs), 2.0, "{at} of {count}");
+            }
         }
     }
 

@@ -174,7 +174,9 @@ impl Model {
             Weights::Linear(linear) => linear.top(rows, range, count, threads),
             Weights::Forest(forest) => in_pool(threads, || {
                 let rows: Vec<Row<'_>> = rows.iter(range).collect();
-                Ok(forest.see(&rows, Search::Nearest, |n, sight, scratch| forest.top(rows[n], sight, count, scratch)))
+                Ok(forest.see(&rows, Search::Nearest, |piece, sights, scratch| {
+                    forest.top(&rows[piece], sights, count, scratch)
+                }))
             }),
         }
     }

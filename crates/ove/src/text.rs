@@ -303,5 +303,5 @@ fn idf(options: &TextOptions, texts: usize, frequencies: &[u32]) -> Vec<f32> {
 
 fn weighed(mut pieces: Vec<Piece>, options: &TextOptions, idf: &[f32], features: usize) -> Dataset {
     pieces.par_iter_mut().for_each(|piece| piece.weigh(options, idf));
-    rows::join(pieces, features)
+    rows::join(&pieces, features)
 }

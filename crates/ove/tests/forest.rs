@@ -54,10 +54,12 @@ fn probabilities_of_all_classes_sum_to_one() {
     let forest = forest(&train, &ForestOptions::default());
     for n in 0..20 {
         let row = train.rows().row(n);
+        let mut sights = forest.look(&[row], Search::Nearest);
+        let top = forest.top(&[row], &mut sights, 5, &mut Scratch::default()).remove(0);
         let sight = &forest.look(&[row], Search::Nearest)[0];
         let sum: f64 = (0..CLASSES as u32).map(|k| forest.log_probability(row, sight, k).exp()).sum();
         assert!((sum - 1.0).abs() < 1e-4, "{sum}");
-        for prediction in forest.top(row, sight, 5, &mut Scratch::default()) {
+        for prediction in top {
             let exact = forest.log_probability(row, sight, prediction.class).exp();
             assert!((prediction.probability - exact).abs() < 1e-6, "{prediction:?} {exact}");
         }
@@ -69,10 +71,39 @@ fn rows_see_the_same_together_and_alone() {
     let train = data(3000, true, 0);
     let forest = forest(&train, &ForestOptions::default());
     let rows: Vec<_> = (0..train.len()).map(|n| train.rows().row(n)).collect();
-    let top = |n: usize, sight: &_, scratch: &mut _| forest.top(rows[n], sight, 5, scratch);
-    let together = forest.see(&rows, Search::Nearest, top);
-    for (n, found) in together.iter().enumerate() {
-        assert_eq!(*found, top(n, &forest.look(&rows[n..=n], Search::Nearest)[0], &mut Scratch::default()), "row {n}");
+    let top = |rows: &[_], sights: &mut [_], scratch: &mut _| forest.top(rows, sights, 5, scratch);
+    let together = forest.see(&rows, Search::Nearest, |piece, sights, scratch| top(&rows[piece], sights, scratch));
+    for (n, (found, row)) in together.iter().zip(rows.chunks(1)).enumerate() {
+        let alone = top(row, &mut forest.look(row, Search::Nearest), &mut Scratch::default());
+        assert_eq!(*found, alone[0], "row {n}");
+    }
+}
+
+#[test]
+fn the_best_classes_are_those_of_all() {
+    for several in [false, true] {
+        let train = data(3000, several, 0);
+        let forest = forest(&train, &ForestOptions::default());
+        let rows: Vec<_> = (0..100).map(|n| train.rows().row(n)).collect();
+        let mut sights = forest.look(&rows, Search::All);
+        for count in [0, 1, 5, CLASSES, CLASSES + 1] {
+            let tops = forest.top(&rows, &mut sights, count, &mut Scratch::default());
+            for (top, sight) in tops.iter().zip(&sights) {
+                let mut logs = vec![0.0; CLASSES];
+                forest.log_probabilities(sight, &mut logs);
+                for found in top {
+                    let exact = logs[found.class as usize].exp();
+                    assert!((found.probability - exact).abs() < 1e-6, "{count}: {found:?} {exact}");
+                }
+                // Where rows have one class, votes rank them and not probabilities.
+                assert_eq!(top.len(), count.min(CLASSES));
+                if several {
+                    let last = top.last().map_or(f64::INFINITY, |found| found.probability);
+                    let better = logs.iter().filter(|log| log.exp() > last + 1e-6).count();
+                    assert!(better < count.max(1), "{better} better than the last of {count}");
+                }
+            }
+        }
     }
 }
 

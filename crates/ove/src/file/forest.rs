@@ -65,9 +65,27 @@ fn check_order(order: &[u32], leaves: usize) -> Result<(), String> {
     if leaves == 0 || leaves > order.len().min(usize::from(u16::MAX)) || !order.iter().all(new) {
         return Err("a tree that does not have each class once".into());
     }
+    if order.len().div_ceil(leaves) > usize::from(u16::MAX) {
+        return Err(format!("a leaf of more than {} classes", u16::MAX));
+    }
     Ok(())
 }
 
 fn words(file: &SafeTensors, name: &str) -> Result<Vec<u32>, String> {
     Ok(bytemuck::pod_collect_to_vec(levels::bytes(file, name, Dtype::U32)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leaves_have_each_class_once_and_not_too_many() {
+        let order: Vec<u32> = (0..70_000).collect();
+        assert!(check_order(&order, 2).is_ok());
+        assert!(
+            check_order(&order, 1).is_err() && check_order(&order, 0).is_err() && check_order(&order, 70_000).is_err()
+        );
+        assert!(check_order(&[0, 2, 2], 1).is_err() && check_order(&[0, 1, 3], 1).is_err());
+    }
 }

@@ -1,6 +1,7 @@
 //! What rows see of the trees: many rows at a time, leaf by leaf, so that a leaf stays in a cache while rows search it.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use rayon::prelude::*;
 
@@ -38,8 +39,17 @@ pub struct Sight(Vec<Seen>);
 pub(super) struct Seen {
     /// −E of all leaves.
     pub root: Vec<f32>,
-    /// The leaves that were searched, rising.
-    pub leaves: Vec<u16>,
+    /// The leaves that were searched for the best classes.
+    pub searched: Leaves,
+    /// Others, which the probabilities of some classes need.
+    asked: Leaves,
+}
+
+/// Some leaves of a tree, as a row sees them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Leaves {
+    /// Which, rising.
+    pub numbers: Vec<u16>,
     /// −E of their classes, leaf by leaf.
     pub classes: Vec<f32>,
 }
@@ -51,12 +61,10 @@ impl Sight {
 }
 
 impl Seen {
-    /// −E of the classes of a leaf, computed if it was not searched.
+    /// −E of the classes of a leaf, computed if it was neither searched nor asked for.
     pub fn leaf(&self, tree: &Tree, leaf: usize, row: Row<'_>) -> Cow<'_, [f32]> {
-        let width = |leaf: u16| tree.leaf_classes(leaf).len();
-        if let Ok(at) = self.leaves.binary_search(&(leaf as u16)) {
-            let start = self.leaves[..at].iter().map(|&leaf| width(leaf)).sum::<usize>();
-            return Cow::Borrowed(&self.classes[start..start + width(leaf as u16)]);
+        if let Some(classes) = self.searched.get(tree, leaf).or_else(|| self.asked.get(tree, leaf)) {
+            return Cow::Borrowed(classes);
         }
         let mut classes = Vec::new();
         let known = row.below(tree.leaves.features());
@@ -65,20 +73,31 @@ impl Seen {
     }
 }
 
+impl Leaves {
+    /// −E of the classes of a leaf that is one of these.
+    pub fn get(&self, tree: &Tree, leaf: usize) -> Option<&[f32]> {
+        let width = |leaf: u16| tree.leaf_classes(leaf).len();
+        let at = self.numbers.binary_search(&(leaf as u16)).ok()?;
+        let start = self.numbers[..at].iter().map(|&leaf| width(leaf)).sum::<usize>();
+        Some(&self.classes[start..start + width(leaf as u16)])
+    }
+}
+
 impl Forest {
-    /// Lets rows look at the trees and tells of each, by its number, what `of` makes of its sight; on all threads of the pool.
+    /// Lets rows look at the trees, piece by piece, and tells of each row what `of` makes of the sights of its piece; on all threads of
+    /// the pool.
     pub fn see<T: Send>(
         &self,
         rows: &[Row<'_>],
         search: Search,
-        of: impl Fn(usize, &Sight, &mut Scratch) -> T + Sync,
+        of: impl Fn(Range<usize>, &mut [Sight], &mut Scratch) -> Vec<T> + Sync,
     ) -> Vec<T> {
         let together = self.together(rows.len(), search);
-        let of_piece = |scratch: &mut Scratch, (piece, rows): (usize, &[Row<'_>])| {
-            let sights = self.look(rows, search);
-            (piece * together..).zip(&sights).map(|(n, sight)| of(n, sight, scratch)).collect::<Vec<T>>()
+        let of_piece = |(sights, scratch): &mut (Vec<Sight>, Scratch), (piece, rows): (usize, &[Row<'_>])| {
+            let start = piece * together;
+            of(start..start + rows.len(), self.look_again(rows, search, sights), scratch)
         };
-        let pieces = rows.par_chunks(together).enumerate().map_init(Scratch::default, of_piece);
+        let pieces = rows.par_chunks(together).enumerate().map_init(Default::default, of_piece);
         pieces.collect::<Vec<_>>().into_iter().flatten().collect()
     }
 
@@ -95,51 +114,82 @@ impl Forest {
 
     /// What these rows see, one after another.
     pub fn look(&self, rows: &[Row<'_>], search: Search) -> Vec<Sight> {
-        let known: Vec<Row<'_>> = rows.iter().map(|row| row.below(self.features)).collect();
-        let mut sights = vec![Sight::default(); rows.len()];
-        for tree in &self.trees {
-            sights.iter_mut().zip(tree.look(&known, search)).for_each(|(sight, seen)| sight.0.push(seen));
+        let mut sights = Vec::new();
+        self.look_again(rows, search, &mut sights);
+        sights
+    }
+
+    /// The same in the memory of earlier sights, which the system would have to clear if it were given back and asked for again.
+    fn look_again<'a>(&self, rows: &[Row<'_>], search: Search, sights: &'a mut Vec<Sight>) -> &'a mut [Sight] {
+        let known = self.known(rows);
+        sights.resize(sights.len().max(rows.len()), Sight(vec![Seen::default(); self.trees.len()]));
+        let sights = &mut sights[..rows.len()];
+        for (t, tree) in self.trees.iter().enumerate() {
+            tree.look(&known, search, sights.iter_mut().map(|sight| &mut sight.0[t]).collect());
         }
         sights
+    }
+
+    /// Lets rows look also at the leaves of these classes, where they did not search them.
+    pub(super) fn ask(&self, rows: &[Row<'_>], sights: &mut [Sight], classes: &[Vec<u32>]) {
+        let known = self.known(rows);
+        for (t, tree) in self.trees.iter().enumerate() {
+            for (sight, classes) in sights.iter_mut().zip(classes) {
+                let Seen { searched, asked, .. } = &mut sight.0[t];
+                let leaves = classes.iter().map(|&class| tree.place(class).0 as u16);
+                asked.numbers = leaves.filter(|leaf| searched.numbers.binary_search(leaf).is_err()).collect();
+                asked.numbers.sort_unstable();
+                asked.numbers.dedup();
+            }
+            tree.visit(&known, sights.iter_mut().map(|sight| &mut sight.0[t].asked).collect(), &mut Index::default());
+        }
+    }
+
+    /// The rows without the features that no tree knows.
+    fn known<'a>(&self, rows: &[Row<'a>]) -> Vec<Row<'a>> {
+        rows.iter().map(|row| row.below(self.features)).collect()
     }
 }
 
 impl Tree {
-    fn look(&self, rows: &[Row<'_>], search: Search) -> Vec<Seen> {
+    fn look(&self, rows: &[Row<'_>], search: Search, mut seen: Vec<&mut Seen>) {
         let (mut energies, mut index) = (Vec::new(), Index::default());
         self.root.energies(0, rows, &mut index, &mut energies);
-        let of_row = |root: &[f32]| {
-            let leaves = match search {
+        for (Seen { root, searched, asked }, energies) in seen.iter_mut().zip(energies.chunks(self.leaves.nodes())) {
+            root.clear();
+            root.extend_from_slice(energies);
+            searched.numbers = match search {
                 Search::Nearest => nearest(root),
                 Search::All => (0..root.len() as u16).collect(),
             };
-            let classes = Vec::with_capacity(leaves.iter().map(|&leaf| self.leaf_classes(leaf).len()).sum());
-            Seen { root: root.to_vec(), leaves, classes }
-        };
-        let mut seen: Vec<Seen> = energies.chunks(self.leaves.nodes()).map(of_row).collect();
-
-        let mut visits: Vec<(u16, u32)> = Vec::new();
-        for (seen, n) in seen.iter().zip(0..) {
-            visits.extend(seen.leaves.iter().map(|&leaf| (leaf, n)));
+            asked.numbers.clear();
         }
-        visits.sort_unstable();
-        let mut visitors = Vec::new();
-        for visits in visits.chunk_by(|a, b| a.0 == b.0) {
-            let leaf = visits[0].0;
-            visitors.clear();
-            visitors.extend(visits.iter().map(|&(_, n)| rows[n as usize]));
-            self.leaves.energies(leaf.into(), &visitors, &mut index, &mut energies);
-            for (&(_, n), classes) in visits.iter().zip(energies.chunks(self.leaf_classes(leaf).len())) {
-                seen[n as usize].classes.extend_from_slice(classes);
+        self.visit(rows, seen.into_iter().map(|seen| &mut seen.searched).collect(), &mut index);
+    }
+
+    /// Shows each row the classes of its leaves, leaf by leaf.
+    fn visit(&self, rows: &[Row<'_>], mut of_rows: Vec<&mut Leaves>, index: &mut Index) {
+        let mut visitors = vec![Vec::new(); self.leaves.nodes()];
+        for (leaves, n) in of_rows.iter_mut().zip(0u32..) {
+            leaves.numbers.iter().for_each(|&leaf| visitors[usize::from(leaf)].push(n));
+            leaves.classes.clear();
+            leaves.classes.reserve(leaves.numbers.iter().map(|&leaf| self.leaf_classes(leaf).len()).sum());
+        }
+        let (mut rows_of_leaf, mut energies) = (Vec::new(), Vec::new());
+        for (leaf, visitors) in visitors.iter().enumerate().filter(|(_, visitors)| !visitors.is_empty()) {
+            rows_of_leaf.clear();
+            rows_of_leaf.extend(visitors.iter().map(|&n| rows[n as usize]));
+            self.leaves.energies(leaf, &rows_of_leaf, index, &mut energies);
+            for (&n, classes) in visitors.iter().zip(energies.chunks(self.leaf_classes(leaf as u16).len())) {
+                of_rows[n as usize].classes.extend_from_slice(classes);
             }
         }
-        seen
     }
 }
 
 /// The [`BEAM`] leaves that lack least, rising, without those that lack too much more than the best to matter.
 fn nearest(root: &[f32]) -> Vec<u16> {
-    let places = largest(root, BEAM, 0..root.len() as u32);
+    let places = largest(root, BEAM);
     let near = root[places[0] as usize] - NEAR;
     let mut leaves: Vec<u16> =
         places.into_iter().filter(|&leaf| root[leaf as usize] >= near).map(|leaf| leaf as u16).collect();

@@ -271,6 +271,9 @@ fn join(pieces: Vec<Piece>) -> Texts {
     let numbers: Vec<Vec<u32>> = pieces.iter().map(|piece| piece.number(&mut names)).collect();
     let (classes, places) = names.sorted();
     let mut texts = Texts { classes, ..Texts::default() };
+    let rows = pieces.iter().map(|piece| piece.places.len()).sum();
+    texts.places.reserve_exact(rows);
+    texts.labels.reserve(rows);
     for (piece, numbers) in pieces.into_iter().zip(numbers) {
         texts.labels.append(&piece.labels, |label| places[numbers[label as usize] as usize]);
         if !piece.row_weights.is_empty() {

@@ -113,28 +113,27 @@ impl Chunk {
             ends: Vec::with_capacity(texts.len()),
         };
         let (mut terms, mut table) = (Terms::default(), Table::default());
-        // The text, from 1, in which each term was seen last.
-        let mut last: Vec<u32> = Vec::new();
+        // Of each term, in how many texts it stands, and the last of them, from 1.
+        let mut seen: Vec<(u32, u32)> = Vec::new();
         for (text, this) in texts.iter().zip(1..) {
             terms.read(text, ngrams);
             table.expect(terms.hashes());
             for (place, &hash) in terms.hashes().iter().enumerate() {
-                let next = last.len() as u32;
+                let next = seen.len() as u32;
                 let number = table.get_or_insert(hash, next);
                 if number == next {
-                    last.push(0);
-                    chunk.frequencies.push(0);
+                    seen.push((0, 0));
                     chunk.hashes.push(hash);
                     chunk.names.push_with(|name| terms.write_name(place, name));
                 }
-                if last[number as usize] != this {
-                    last[number as usize] = this;
-                    chunk.frequencies[number as usize] += 1;
-                }
+                let (frequency, last) = &mut seen[number as usize];
+                *frequency += u32::from(*last != this);
+                *last = this;
                 chunk.numbers.push(number);
             }
             chunk.ends.push(chunk.numbers.len());
         }
+        chunk.frequencies = seen.into_iter().map(|(frequency, _)| frequency).collect();
         chunk
     }
 

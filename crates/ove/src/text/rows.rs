@@ -1,6 +1,7 @@
 //! Sparse rows from the features of texts: counted, weighed and scaled to unit length.
 
 use crate::data::Dataset;
+use crate::machine::reserve;
 
 use super::TextOptions;
 
@@ -61,12 +62,21 @@ fn weigh(indices: &[u32], values: &mut [f32], options: &TextOptions, idf: &[f32]
 }
 
 /// All pieces as one data set.
-pub(super) fn join(pieces: Vec<Piece>, features: usize) -> Dataset {
-    let mut data = Dataset::new(features, Vec::new());
-    let entries = pieces.iter().map(|piece| piece.indices.len()).sum();
-    data.reserve(pieces.iter().map(|piece| piece.ends.len()).sum(), entries);
+pub(super) fn join(pieces: &[Piece], features: usize) -> Dataset {
+    let mut offsets = vec![0];
     for piece in pieces {
-        data.push_rows(&piece.ends, &piece.indices, &piece.values);
+        let start = offsets[offsets.len() - 1];
+        offsets.extend(piece.ends.iter().map(|end| start + end));
     }
-    data
+    let (indices, values) =
+        rayon::join(|| gather(pieces, |piece| &piece.indices), || gather(pieces, |piece| &piece.values));
+    Dataset::without_labels(features, offsets, indices, values)
+}
+
+/// What all pieces have, one after another.
+fn gather<T: Copy>(pieces: &[Piece], of: impl Fn(&Piece) -> &[T]) -> Vec<T> {
+    let mut all = Vec::new();
+    reserve(&mut all, pieces.iter().map(|piece| of(piece).len()).sum());
+    pieces.iter().for_each(|piece| all.extend_from_slice(of(piece)));
+    all
 }

@@ -10,17 +10,6 @@
 
 use std::ops::Range;
 
-/// Whether a byte is an ASCII character that belongs to words.
-const IN_WORD: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < 128 {
-        table[byte] = (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'_';
-        byte += 1;
-    }
-    table
-};
-
 /// Puts `text` in lower case into `lower`. All up to a letter beyond ASCII that is not in lower case goes at once.
 pub(super) fn lower_into(text: &str, lower: &mut String) {
     lower.clear();
@@ -55,7 +44,7 @@ fn next_upper(text: &str) -> Option<(usize, char)> {
 /// How many bytes of ASCII stand before the first byte of another character, if there is one.
 fn ascii_prefix(bytes: &[u8]) -> Option<usize> {
     let (eights, _) = bytes.as_chunks::<8>();
-    let ascii = eights.iter().take_while(|eight| u64::from_le_bytes(**eight) & 0x8080_8080_8080_8080 == 0).count() * 8;
+    let ascii = eights.iter().take_while(|eight| u64::from_le_bytes(**eight) & EACH_HIGH == 0).count() * 8;
     bytes[ascii..].iter().position(|byte| !byte.is_ascii()).map(|more| ascii + more)
 }
 
@@ -85,9 +74,7 @@ fn word_end(lower: &str, at: usize) -> (usize, usize) {
     let bytes = lower.as_bytes();
     let (mut end, mut more) = (at, 0);
     loop {
-        while bytes.get(end).is_some_and(|&byte| IN_WORD[byte as usize]) {
-            end += 1;
-        }
+        end += ascii_of_word(&bytes[end..]);
         match lower.get(end..).and_then(|rest| rest.chars().next()).filter(|&c| in_word(c)) {
             Some(c) => {
                 end += c.len_utf8();
@@ -96,6 +83,39 @@ fn word_end(lower: &str, at: usize) -> (usize, usize) {
             None => return (end, end - at - more),
         }
     }
+}
+
+/// How many bytes from the first on are ASCII characters that belong to words, eight looked at together.
+#[inline]
+fn ascii_of_word(bytes: &[u8]) -> usize {
+    let mut count = 0;
+    while let Some(&eight) = bytes[count..].first_chunk() {
+        let others = !in_ascii_word(u64::from_le_bytes(eight)) & EACH_HIGH;
+        if others != 0 {
+            return count + others.trailing_zeros() as usize / 8;
+        }
+        count += 8;
+    }
+    let mut last = [0; 8];
+    let rest = &bytes[count..];
+    last[..rest.len()].copy_from_slice(rest);
+    let others = !in_ascii_word(u64::from_le_bytes(last)) & EACH_HIGH;
+    count + others.trailing_zeros() as usize / 8
+}
+
+/// The high bit of each of eight bytes.
+const EACH_HIGH: u64 = 0x8080_8080_8080_8080;
+
+/// The high bit of each byte that is a letter in lower case, a digit or an underscore.
+#[inline]
+fn in_ascii_word(eight: u64) -> u64 {
+    let low = eight & !EACH_HIGH;
+    // Of bytes without their high bits: one sum has it from the first of a range on, the other behind the last.
+    let within = |first: u8, last: u8| {
+        let each = |byte: u8| u64::from_le_bytes([byte; 8]);
+        (low + each(0x80 - first)) ^ (low + each(0x7f - last))
+    };
+    (within(b'a', b'z') | within(b'0', b'9') | within(b'_', b'_')) & !eight & EACH_HIGH
 }
 
 /// Whether a character beyond ASCII belongs to words.
@@ -137,6 +157,20 @@ mod tests {
         assert_eq!(words("The café's Nº 12: naïve_bayes, x y zz"), ["the", "café", "nº", "12", "naïve_bayes", "zz"]);
         assert_eq!(words("éa é a\tfin"), ["éa", "fin"]);
         assert!(words("").is_empty() && words("— … a").is_empty());
+    }
+
+    #[test]
+    fn bytes_of_words_are_told_from_all_others() {
+        for byte in 0..=255u8 {
+            let belongs = byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+            for length in 0..20 {
+                for at in 0..length {
+                    let mut bytes = vec![b'x'; length];
+                    bytes[at] = byte;
+                    assert_eq!(ascii_of_word(&bytes), if belongs { length } else { at }, "{byte} at {at} of {length}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use crate::data::Row;
-use crate::forest::{Calibration, Forest, Search, Ways};
+use crate::forest::{Calibration, Forest, Scratch, Search, Sight, Ways};
 use crate::linear::Prediction;
 use crate::solve::Problem;
 
@@ -41,11 +41,11 @@ pub(super) fn fit(forest: &Forest, problem: &Problem<'_>, rows: &[u32]) -> Calib
 /// The ways to the labels of these rows, which every temperature weighs anew.
 fn ways(forest: &Forest, problem: &Problem<'_>, rows: &[u32]) -> Vec<Ways> {
     let found = rows_of(problem, rows);
-    let of_row = |at: usize, sight: &_, _: &mut _| {
+    let of_row = |(at, sight): (usize, &mut Sight)| {
         let labels = problem.labels[rows[at] as usize].iter();
         labels.map(|&label| forest.ways(found[at], sight, label)).collect::<Vec<_>>()
     };
-    forest.see(&found, Search::Nearest, of_row).into_iter().flatten().collect()
+    forest.see(&found, Search::Nearest, |piece, sights, _| piece.zip(sights).flat_map(of_row).collect())
 }
 
 /// −Σ log p(label).
@@ -56,12 +56,14 @@ fn nlpd(ways: &[Ways], temperature: f32) -> f64 {
 
 /// The votes for the best classes of these rows, and whether they are labels.
 fn votes(forest: &Forest, problem: &Problem<'_>, rows: &[u32]) -> Vec<(f64, bool)> {
-    let of_row = |at: usize, sight: &_, scratch: &mut _| {
+    let of_row = |at: usize, sight: &Sight, scratch: &mut Scratch| {
         let labels = &problem.labels[rows[at] as usize];
         let is_label = |vote: Prediction| (vote.probability, labels.contains(&vote.class));
         forest.votes(sight, TOP, scratch).into_iter().map(is_label).collect::<Vec<_>>()
     };
-    forest.see(&rows_of(problem, rows), Search::Nearest, of_row).concat()
+    forest.see(&rows_of(problem, rows), Search::Nearest, |piece, sights, scratch| {
+        piece.zip(sights).flat_map(|(at, sight)| of_row(at, sight, scratch)).collect()
+    })
 }
 
 fn rows_of<'a>(problem: &Problem<'a>, rows: &[u32]) -> Vec<Row<'a>> {

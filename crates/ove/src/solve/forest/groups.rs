@@ -103,6 +103,8 @@ fn halve(vectors: &[Vector], classes: &mut [u32], starts: &[usize], mut random: 
 fn two_means(vectors: &[Vector], classes: &mut [u32], cut: usize, random: &mut Stream, sums: &mut [[f32; 2]]) {
     let mut members: Vec<Member> = classes.iter().map(|&class| Member { class, half: None, affinity: 0.0 }).collect();
     let count = classes.len() as u64;
+    // Both by chance. A second seed that is as unlike the first as can be gives P@1 .371 and .372 on titles with seeds 0 and 1 instead of
+    // .374 and .373, and no difference beyond that of seeds on EURLEX57K.
     let first = random.below(count);
     let second = (first + 1 + random.below(count - 1)) % count;
     for (half, seed) in [first, second].into_iter().enumerate() {
@@ -195,7 +197,8 @@ mod tests {
             let order = order(&vectors, 200, 2, Stream::of(&[*seed]));
             order[..20].iter().all(|class| class % 2 == order[0] % 2)
         };
-        // Where both halves begin with a class of the same kind, they stay mixed. By chance, no halves would be of a kind.
+        // Half of the time both halves begin with a class of the same kind, and stay mixed: ten are to be expected, and fewer than five come
+        // once in 170 such tests. Without an affinity, no halves would be of a kind.
         let pure = (0..20).filter(halves_are_of_a_kind).count();
         assert!(pure >= 5, "{pure} of 20");
     }
