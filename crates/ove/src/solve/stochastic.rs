@@ -24,13 +24,14 @@
 //! at most 20 rivals and ten uniform classes outside, has 0.60.
 
 mod course;
+mod ranges;
+mod visits;
 
 use std::ops::Range;
 use std::path::Path;
 
 use rayon::prelude::*;
 
-use super::all_classes::most_frequent;
 use super::label_weights::LabelWeights;
 use super::{Begin, Fit, Problem, Progress, Watch};
 use crate::checkpoint::{F32, Table};
@@ -39,13 +40,13 @@ use crate::disk::Windows;
 use crate::error::{Error, Result};
 use crate::linear::Linear;
 use crate::machine;
-use crate::objective::Objective;
 use crate::options::Options;
 use crate::places::Places;
 use crate::random::Stream;
-use crate::sampler::{Sampler, SamplerKind, Turn};
+use crate::sampler::Turn;
 use crate::step::{AdagradCell, Cell, Pace, SgdCell, StepKind};
 use course::{Course, bound_of_nothing};
+use visits::{Visit, Visits};
 
 /// Weights that a batch must touch before a second thread pays for its wake-up.
 const PARALLEL_FROM: usize = 8192;
@@ -74,75 +75,6 @@ struct Run<'a, C: Cell> {
     ranges: Vec<Range<usize>>,
 }
 
-/// How a row chooses the classes it visits.
-struct Visits {
-    sampler: Sampler,
-    /// C, in class order.
-    merged: Vec<u32>,
-    /// Whether the drawn classes share one logarithm.
-    together: bool,
-    /// How many remaining classes are drawn.
-    sampled: usize,
-    /// How many classes a row visits, about.
-    width: usize,
-    /// w̄, the classes that a drawn one stands for.
-    stands_for: f64,
-}
-
-/// What one row of a batch leaves between the phases.
-#[derive(Clone, Default)]
-struct Visit {
-    row: usize,
-    /// Where the weights of each of the row's features start: hashed once a visit, which made 297,000 updates/s of 226,000 with 10⁶ classes.
-    starts: Vec<usize>,
-    /// The labels, the classes of C, the sample.
-    classes: Vec<u32>,
-    /// How often each label counts.
-    label_weights: Vec<f64>,
-    /// How many of them belong to C.
-    inside: usize,
-    /// First the scores, then the derivatives, weighted and in units of the rate.
-    derivatives: Vec<f64>,
-    weights: Vec<f64>,
-    /// log w_m of the classes inside the logarithm, where these are drawn.
-    log_weights: Vec<f64>,
-    excluded: Vec<u32>,
-    scratch: Vec<f64>,
-    bound: f64,
-}
-
-impl Visits {
-    fn new(problem: &Problem<'_>, options: &Options) -> Self {
-        let sampler = Sampler::new(options.sampler, problem, options.power);
-        let all = problem.classes - 1;
-        let together = options.objective == Objective::Merged && options.sampler == SamplerKind::Rivals;
-        let merged = if together { Vec::new() } else { most_frequent(&problem.mass(), options) };
-        let sampled = if options.objective.samples_classes() { options.classes.min(all) } else { all };
-        let apart = if together { 0 } else { all.saturating_sub(merged.len()) };
-        let stands_for = (apart as f64 / sampled as f64).max(1.0);
-        let labels = problem.labels.total().div_ceil(problem.labels.len());
-        let width = (labels + merged.len() + sampled).min(problem.classes);
-        Visits { sampler, merged, together, sampled, width, stands_for }
-    }
-
-    /// Fills in the classes of a visit with their weights.
-    fn choose(&self, row: Row<'_>, labels: &[u32], turn: Turn, visit: &mut Visit) {
-        visit.classes.clear();
-        visit.weights.clear();
-        visit.log_weights.clear();
-        visit.classes.extend_from_slice(labels);
-        visit.classes.extend(self.merged.iter().filter(|class| !labels.contains(class)));
-        visit.inside = visit.classes.len() - labels.len();
-        visit.excluded.clone_from(&visit.classes);
-        visit.excluded.sort_unstable();
-        self.sampler.draw(row, turn, &visit.excluded, self.sampled, &mut visit.classes, &mut visit.weights);
-        if self.together {
-            visit.inside = visit.weights.len();
-            visit.log_weights.extend(visit.weights.drain(..).map(f64::ln));
-        }
-    }
-}
-
 impl<'a, C: Cell> Run<'a, C> {
     fn new(begin: Begin<'a>, problem: &'a Problem<'a>, options: &'a Options) -> Self {
         let visits = Visits::new(problem, options);
@@ -151,7 +83,10 @@ impl<'a, C: Cell> Run<'a, C> {
             * (1.0 + problem.rows.entries() as f64 / problem.rows.len() as f64);
         let threads = if touched < PARALLEL_FROM as f64 { 1 } else { rayon::current_num_threads() };
         let places = problem.places(options.cells);
-        let mut table: Vec<C> = machine::zeroed(places.cells() + places.classes());
+        let (mut table, cells) = (Vec::new(), places.cells() + places.classes());
+        machine::reserve(&mut table, cells);
+        // In parallel: the system clears each page before its first use, a quarter of a run of a minute with 7 GB.
+        table.par_extend(rayon::iter::repeat_n(C::default(), cells));
         if let (Some(linear), None) = (begin.start, begin.saved) {
             table.par_iter_mut().zip(&linear.table()[..]).for_each(|(cell, &weight)| *cell = C::new(weight));
         }
@@ -163,7 +98,7 @@ impl<'a, C: Cell> Run<'a, C> {
             table,
             weights: Part::at(Pace::default()),
             bias: Part::at(Pace::default()),
-            ranges: balanced_ranges(problem, places, threads),
+            ranges: ranges::balanced(problem, places, threads),
             label_weights: LabelWeights::new(problem, &options.class_weight),
             visits,
         }
@@ -270,18 +205,18 @@ impl<'a, C: Cell> Run<'a, C> {
         self.weights.advance(rate, shrink, weights);
         self.bias.advance(rate, if self.options.penalty_on_bias { shrink } else { 0.0 }, bias);
 
-        let work = |(i, (visit, upcoming)): (usize, (&mut Visit, &mut Visit))| {
-            if let Some(&row) = next.get(i) {
-                self.choose(epoch, row, upcoming);
+        let tasks = if self.is_sequential() { 1 } else { 2 * self.ranges.len() };
+        let a_task = visits.len().div_ceil(tasks);
+        let tasks = visits.par_chunks_mut(a_task).zip(upcoming.par_chunks_mut(a_task)).enumerate();
+        tasks.for_each(|(task, (visits, upcoming))| {
+            for i in 0..visits.len() {
+                if let Some(&row) = next.get(task * a_task + i) {
+                    self.choose(epoch, row, &mut upcoming[i]);
+                }
+                self.fetch(visits.get(i + 1).unwrap_or(&upcoming[0]));
+                self.gather(&mut visits[i]);
             }
-            self.gather(visit);
-        };
-        if self.is_sequential() {
-            visits.iter_mut().zip(upcoming).enumerate().for_each(work);
-        } else {
-            let a_task = visits.len().div_ceil(2 * self.ranges.len());
-            visits.par_iter_mut().zip(upcoming).enumerate().with_min_len(a_task).for_each(work);
-        }
+        });
         self.scatter(visits);
         visits.iter().map(|visit| visit.bound).sum::<f64>() * rows / batch
     }
@@ -291,8 +226,7 @@ impl<'a, C: Cell> Run<'a, C> {
         self.ranges.len() == 1
     }
 
-    /// Chooses the classes that a row will visit. In a small batch it also sends for their weights, which then arrive while the batch
-    /// before is computed: five epochs on AmazonCat's shape, one row a batch, take 41 s instead of 57 s.
+    /// Chooses the classes that a row will visit.
     fn choose(&self, epoch: usize, row: u32, visit: &mut Visit) {
         visit.row = row as usize;
         let turn = Turn { seed: self.options.seed, row: row.into(), epoch: epoch as u64 };
@@ -302,13 +236,16 @@ impl<'a, C: Cell> Run<'a, C> {
         visit.starts.clear();
         visit.starts.extend(entries.indices.iter().map(|&feature| self.places.start(feature)));
         self.label_weights.of_row(visit.row, labels, &mut visit.label_weights);
-        if self.is_sequential() {
-            let bias = &self.table[self.places.cells()..];
-            visit.classes.iter().for_each(|&class| machine::prefetch(&bias[class as usize]));
-            for &start in &visit.starts {
-                let weights = &self.table[start..start + self.problem.classes];
-                visit.classes.iter().for_each(|&class| machine::prefetch(&weights[class as usize]));
-            }
+    }
+
+    /// Sends for the weights that a row will visit, which then arrive while the row before is computed: five epochs on AmazonCat's shape,
+    /// one row a batch, take 41 s instead of 57 s; batches of 256, together with [`ranges::fetch`], make 142,000 updates/s of 107,000.
+    fn fetch(&self, visit: &Visit) {
+        let bias = &self.table[self.places.cells()..];
+        visit.classes.iter().for_each(|&class| machine::prefetch(&bias[class as usize]));
+        for &start in &visit.starts {
+            let weights = &self.table[start..start + self.problem.classes];
+            visit.classes.iter().for_each(|&class| machine::prefetch(&weights[class as usize]));
         }
     }
 
@@ -365,14 +302,17 @@ impl<'a, C: Cell> Run<'a, C> {
             rest = tail;
         }
         let (problem, places, rule) = (self.problem, self.places, self.weights.rule);
-        let scatter = |(range, share): (&Range<usize>, &mut [C])| {
-            for visit in visits {
-                scatter_row(problem.rows.row(visit.row), visit, places, range, share, rule);
+        let work = |(range, share): (&Range<usize>, &mut [C])| {
+            for (i, visit) in visits.iter().enumerate() {
+                if let Some(next) = visits.get(i + 1) {
+                    ranges::fetch(next, places, range, share);
+                }
+                ranges::scatter(problem.rows.row(visit.row), visit, places, range, share, rule);
             }
         };
         match shares.len() {
-            1 => shares.into_iter().for_each(scatter),
-            _ => shares.into_par_iter().for_each(scatter),
+            1 => shares.into_iter().for_each(work),
+            _ => shares.into_par_iter().for_each(work),
         }
     }
 
@@ -416,48 +356,4 @@ impl<C: Cell> Part<C> {
             self.rule = C::rule(self.pace);
         }
     }
-}
-
-/// Moves the weights of one row that lie in a range of cells; `share` holds these.
-fn scatter_row<C: Cell>(
-    row: Row<'_>,
-    visit: &Visit,
-    places: Places,
-    range: &Range<usize>,
-    share: &mut [C],
-    rule: C::Rule,
-) {
-    let entries = places.entries_within(&visit.starts, range);
-    for (&start, &value) in visit.starts[entries.clone()].iter().zip(&row.values[entries]) {
-        // Hashed weights may lie before the range or after it: then their place is beyond the share.
-        let start = start.wrapping_sub(range.start);
-        for (&class, &derivative) in visit.classes.iter().zip(&visit.derivatives) {
-            if let Some(cell) = share.get_mut(start.wrapping_add(class as usize)) {
-                cell.climb(derivative as f32 * value, rule);
-            }
-        }
-    }
-}
-
-/// Cuts the cells into ranges that are touched about equally often: at a feature's start if they are dense, into equal parts if hashing
-/// has spread them.
-fn balanced_ranges(problem: &Problem<'_>, places: Places, ranges: usize) -> Vec<Range<usize>> {
-    let cells = places.cells();
-    if ranges <= 1 || places.is_hashed() {
-        return (0..ranges).map(|i| cells * i / ranges..cells * (i + 1) / ranges).collect();
-    }
-    let (features, classes) = (problem.rows.features(), problem.classes);
-    let mut counts = vec![0usize; features];
-    problem.rows.each(|row| row.indices.iter().for_each(|&feature| counts[feature as usize] += 1));
-    let mut out = Vec::with_capacity(ranges);
-    let (mut start, mut seen) = (0, 0);
-    for (feature, count) in counts.into_iter().enumerate() {
-        seen += count;
-        if out.len() + 1 < ranges && seen * ranges >= problem.rows.entries() * (out.len() + 1) {
-            out.push(start..(feature + 1) * classes);
-            start = (feature + 1) * classes;
-        }
-    }
-    out.push(start..cells);
-    out
 }
