@@ -35,10 +35,10 @@ use serde::{Deserialize, Serialize};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::solve::in_pool;
-pub(crate) use hash::ByWord;
+pub(crate) use hash::word as hash_of_word;
 pub use names::Names;
 use rows::Piece;
-use table::Table;
+pub(crate) use table::Table;
 use terms::Terms;
 
 /// How much text a thread takes at a time: enough that few terms are merged twice, little enough that the terms of a

@@ -12,24 +12,37 @@ use std::collections::{BTreeSet, HashMap};
 use rayon::prelude::*;
 
 use crate::data::Dataset;
+use crate::text::{Table, hash_of_word};
 
-/// Class names, numbered as they appear.
+/// Class names, numbered as they appear; what a name is, its hash says, as for terms.
 #[derive(Default)]
-pub(crate) struct Names {
-    numbers: HashMap<String, u32>,
+pub(crate) struct Names<N> {
+    numbers: Table,
+    names: Vec<N>,
 }
 
-impl Names {
+impl<N> Names<N> {
     /// The number of a name.
-    pub fn number(&mut self, name: &str) -> u32 {
-        if let Some(&number) = self.numbers.get(name) {
-            return number;
+    #[inline]
+    pub fn number<'a>(&mut self, name: &'a str) -> u32
+    where
+        N: From<&'a str>,
+    {
+        let next = self.names.len() as u32;
+        let number = self.numbers.get_or_insert(hash_of_word(name.as_bytes()), next);
+        if number == next {
+            self.names.push(name.into());
         }
-        let number = self.numbers.len() as u32;
-        self.numbers.insert(name.to_owned(), number);
         number
     }
 
+    /// Each name, by its number.
+    pub fn all(&self) -> &[N] {
+        &self.names
+    }
+}
+
+impl<N: AsRef<str> + Into<String> + Ord + Send> Names<N> {
     /// Sorts the names and gives them to `data`, whose labels are numbers from here.
     pub fn finish(self, data: &mut Dataset) {
         let (names, new) = self.sorted();
@@ -39,9 +52,9 @@ impl Names {
 
     /// The names in order, and the place there of each number from here.
     pub fn sorted(self) -> (Vec<String>, Vec<u32>) {
-        let mut names: Vec<(String, u32)> = self.numbers.into_iter().collect();
-        if names.iter().all(|(name, _)| value(name).is_some()) {
-            names.sort_by(|(a, _), (b, _)| by_value(a, b));
+        let mut names: Vec<(N, u32)> = self.names.into_iter().zip(0..).collect();
+        if names.iter().all(|(name, _)| value(name.as_ref()).is_some()) {
+            names.sort_by(|(a, _), (b, _)| by_value(a.as_ref(), b.as_ref()));
         } else {
             names.par_sort_unstable();
         }
@@ -49,7 +62,7 @@ impl Names {
         for ((_, old), number) in names.iter().zip(0..) {
             new[*old as usize] = number;
         }
-        (names.into_iter().map(|(name, _)| name).collect(), new)
+        (names.into_iter().map(|(name, _)| name.into()).collect(), new)
     }
 }
 

@@ -4,7 +4,6 @@
 //! read side by side, each with numbers of its own for its labels; the numbers of all come last, by name. What a line
 //! means, the file of its format says. Of a compressed file, unpacking takes longer than all the rest.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 use std::string::FromUtf8Error;
@@ -19,7 +18,7 @@ use super::{OnError, ReadOptions, Skipped, wrong_place};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::labels::Labels;
-use crate::text::{ByWord, Text, TextOptions};
+use crate::text::{Text, TextOptions};
 
 /// How much a thread reads at a time: enough that few names of labels are numbered twice.
 const PIECE_BYTES: usize = 4 << 20;
@@ -53,7 +52,7 @@ impl Texts {
 
     /// The texts.
     pub fn texts(&self) -> Vec<&str> {
-        self.places.iter().map(|place| &self.content[place.clone()]).collect()
+        self.places.par_iter().map(|place| &self.content[place.clone()]).collect()
     }
 
     /// Finds their vocabulary and makes their rows.
@@ -178,8 +177,7 @@ pub(super) struct Piece<'a> {
     /// Whether a line without a label is an error; if not, labels are not looked at.
     pub labels_required: bool,
     first_label: bool,
-    numbers: HashMap<&'a str, u32, ByWord>,
-    names: Vec<&'a str>,
+    names: Names<&'a str>,
     labels: Labels,
     /// The labels of the line that is being read.
     row: Vec<u32>,
@@ -195,8 +193,7 @@ impl<'a> Piece<'a> {
         let mut piece = Piece {
             labels_required: options.labels_required,
             first_label: options.first_label,
-            numbers: HashMap::default(),
-            names: Vec::new(),
+            names: Names::default(),
             labels: Labels::default(),
             row: Vec::new(),
             row_weights: Vec::new(),
@@ -219,12 +216,13 @@ impl<'a> Piece<'a> {
     }
 
     /// The number of each of its names among all. Only names that a row has count: a line that was left out may have brought others.
-    fn number(&self, names: &mut Names) -> Vec<u32> {
-        let mut used = vec![self.skipped.count() == 0; self.names.len()];
+    fn number(&self, names: &mut Names<&'a str>) -> Vec<u32> {
+        let own = self.names.all();
+        let mut used = vec![self.skipped.count() == 0; own.len()];
         if self.skipped.count() > 0 {
             self.labels.all().iter().for_each(|&label| used[label as usize] = true);
         }
-        self.names.iter().zip(used).map(|(name, used)| if used { names.number(name) } else { 0 }).collect()
+        own.iter().zip(used).map(|(name, used)| if used { names.number(name) } else { 0 }).collect()
     }
 
     /// Forgets the line that is being read.
@@ -239,12 +237,7 @@ impl<'a> Piece<'a> {
         if self.first_label && !self.row.is_empty() {
             return;
         }
-        let next = self.names.len() as u32;
-        let number = *self.numbers.entry(name).or_insert(next);
-        if number == next {
-            self.names.push(name);
-        }
-        self.row.push(number);
+        self.row.push(self.names.number(name));
     }
 
     /// Says how often the line that is being read counts.

@@ -53,13 +53,12 @@ pub(super) struct Found {
 pub(super) fn fit(options: &TextOptions, chunks: &[&[&str]]) -> Found {
     let chunks: Vec<Chunk> = chunks.par_iter().map(|texts| Chunk::count(texts, options.ngrams)).collect();
     let shares = (0..1u64 << SHARE_BITS).into_par_iter();
-    let mut terms: Vec<Term> = shares.flat_map_iter(|share| merge(&chunks, share, options.min_df)).collect();
-    let found = number(&mut terms);
-    Found { pieces: chunks.par_iter().map(|chunk| chunk.rows(&found.features)).collect(), ..found }
+    let found = number(shares.flat_map_iter(|share| merge(&chunks, share, options.min_df)).collect());
+    Found { pieces: chunks.into_par_iter().map(|chunk| chunk.rows(&found.features)).collect(), ..found }
 }
 
 /// Numbers terms by falling frequency, equally frequent ones by name.
-fn number(terms: &mut [Term]) -> Found {
+fn number(mut terms: Vec<Term>) -> Found {
     terms.par_sort_unstable_by_key(|term| (Reverse(term.frequency), term.name));
     let mut features = Table::with_capacity(terms.len());
     for (term, feature) in terms.iter().zip(0..) {
@@ -99,7 +98,7 @@ impl Merged {
     pub fn finish(&self, options: &TextOptions) -> Found {
         let all = self.names.iter().zip(&self.hashes).zip(&self.frequencies);
         let terms = all.map(|((name, &hash), &frequency)| Term { hash, name, frequency });
-        number(&mut terms.filter(|term| term.frequency >= options.min_df).collect::<Vec<_>>())
+        number(terms.filter(|term| term.frequency >= options.min_df).collect())
     }
 }
 
@@ -138,7 +137,7 @@ impl Chunk {
     }
 
     /// How often each text has each feature.
-    fn rows(&self, features: &Table) -> Piece {
+    fn rows(self, features: &Table) -> Piece {
         let features: Vec<Option<u32>> = features.get_all(&self.hashes).collect();
         let mut piece = Piece::with_capacity(self.ends.len());
         let mut row = Vec::new();

@@ -3,14 +3,12 @@
 //! Eight bytes at a time are multiplied to 128 bits, whose halves are then added without carry, as wyhash does; what is
 //! left of a word is read once more with bytes that were read already, since a copy of few bytes takes longer.
 
-use std::hash::{BuildHasherDefault, Hasher};
-
 const FIRST: u64 = 0xa076_1d64_78bd_642f;
 const SECOND: u64 = 0xe703_7ed1_a0b4_28db;
 
 /// The hash of a word.
 #[inline]
-pub(super) fn word(bytes: &[u8]) -> u64 {
+pub(crate) fn word(bytes: &[u8]) -> u64 {
     // Multiplied, for a small length could undo the difference of two last bytes.
     let mut state = FIRST ^ SECOND.wrapping_mul(bytes.len() as u64);
     let last = match bytes.len() {
@@ -31,28 +29,6 @@ pub(super) fn word(bytes: &[u8]) -> u64 {
         0 => 0,
     };
     mix(state ^ last, FIRST)
-}
-
-/// A hasher of words for the maps of the standard library, several times faster than theirs.
-#[derive(Default)]
-pub(crate) struct WordHasher(u64);
-
-/// Makes such hashers.
-pub(crate) type ByWord = BuildHasherDefault<WordHasher>;
-
-impl Hasher for WordHasher {
-    #[inline]
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = pair(self.0, word(bytes));
-    }
-
-    /// Strings end with a byte that no string has, so that lists of them differ; a single one needs none.
-    #[inline]
-    fn write_u8(&mut self, _: u8) {}
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
 }
 
 /// The hash of what two hashes, or two numbers, stand for, in this order.

@@ -12,7 +12,7 @@ const BATCH: usize = 64;
 
 /// Hashes with their numbers.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Table {
+pub(crate) struct Table {
     /// A power of two of them, at most three quarters taken. The hash 0 marks a free one.
     slots: Vec<(u64, u32)>,
     taken: usize,
