@@ -2,7 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
+use ove::budget;
 use ove::model::Card;
 use ove::options::{ForestOptions, Options};
 use ove::solve::{Begin, forest};
@@ -58,7 +59,7 @@ pub fn grow(
     let grown = forest::train_with(saved.as_ref(), &Problem::of(data), &options, &mut |growing| {
         bar.set_position((growing.done * STEPS as f64) as u64);
         recorder.hear_growing(growing.done, updates(growing.of));
-        if forest_bytes(growing.weights) > memory.0 {
+        if !budget::holds_forest(memory, growing.weights) {
             return ControlFlow::Break(());
         }
         if growing.done < 1.0 { keeper.hear(growing.epochs, growing.save) } else { ControlFlow::Continue(()) }
@@ -67,25 +68,11 @@ pub fn grow(
     if options.epochs.is_none() {
         eprintln!("{} epochs: chosen on held-out rows", grown.epochs);
     }
-    let needed = forest_bytes(grown.forest.weights());
-    if needed > memory.0 {
-        bail!(
-            "{} trees need more than {} for their weights, but --memory allows {memory}; fewer trees need less, and the \
-             weights of the stochastic solver can share what there is",
-            options.trees,
-            Bytes(needed)
-        );
-    }
+    budget::check_forest(memory, options.trees, grown.forest.weights())?;
     let updates = updates(grown.epochs);
     let options = ForestOptions { epochs: Some(grown.epochs), ..options };
     let card = Card { finished: grown.finished, ..card(data, Settings::Forest(options)) };
     Ok((Model { weights: Weights::Forest(grown.forest), card }, updates))
-}
-
-/// What so many weights of trees take: four bytes each while their nodes learn, and again where prediction needs them, with the places
-/// of both.
-fn forest_bytes(weights: usize) -> u64 {
-    weights as u64 * 12
 }
 
 /// The model of a fit, with the names of its data.

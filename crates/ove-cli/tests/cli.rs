@@ -609,7 +609,7 @@ mod train {
         };
         assert_eq!(need("--solver batch"), message("25.9 kB", "batch"));
         let forest = dir.run("train wide.svm -o m --memory 1 --solver forest").refused();
-        contains(&forest, "3 trees need more than 0.1 kB for their weights, but --memory allows 0.0 kB");
+        contains(&forest, "3 trees need more than 0.1 kB for their weights, but memory allows 0.0 kB");
         assert_eq!(dir.files(), ["wide.svm"]);
     }
 

@@ -62,9 +62,14 @@ impl Keywords {
         Choices { passes: rate && self.epochs.is_none(), rate, temperature: self.calibrate }
     }
 
+    /// How much memory the weights may take.
+    pub fn memory(&self) -> PyResult<Bytes> {
+        self.memory.parse().map_err(exception)
+    }
+
     /// The settings for so many features and classes.
     pub fn settings(self, features: usize, classes: usize) -> PyResult<Settings> {
-        let memory: Bytes = self.memory.parse().map_err(exception)?;
+        let memory = self.memory()?;
         let mut settings = self.unlimited(classes)?;
         if let Settings::Linear(options) = &mut settings {
             keep_within(memory, features, classes, true, options).map_err(exception)?;

@@ -1,8 +1,12 @@
 //! Training.
 
+use std::ops::ControlFlow;
+
 use numpy::PyReadonlyArray1;
+use ove::budget::{self, Bytes};
 use ove::model::Card;
 use ove::options::{ForestOptions, Options, Solver};
+use ove::solve::forest::Growing;
 use ove::solve::{Begin, learning_rate};
 use ove::{Error, HeldOut, Labels, Linear, Problem, Settings, Weights, held_out, solve};
 use pyo3::exceptions::PyValueError;
@@ -33,7 +37,7 @@ pub fn train(
     start: Option<&Model>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Model> {
-    let choices = keywords.choices();
+    let (choices, memory) = (keywords.choices(), keywords.memory()?);
     let settings = keywords.settings(rows.features(), classes.len())?;
     let labels = as_labels(offsets.as_slice()?, labels.as_slice()?)?;
     let row_weights = row_weights.as_ref().map_or(Ok(&[][..]), |weights| weights.as_slice())?;
@@ -54,7 +58,7 @@ pub fn train(
                 let start = start.and_then(|model| model.inner.linear());
                 linear(&problem, options.clone(), choices, start, card, pulse)
             }
-            Settings::Forest(options) => forest(&problem, options, card, pulse),
+            Settings::Forest(options) => forest(&problem, options, memory, card, pulse),
         };
         model.map_err(exception)
     };
@@ -103,9 +107,19 @@ fn linear(
     Ok(model)
 }
 
-fn forest(problem: &Problem<'_>, options: &ForestOptions, card: Card, pulse: &Pulse) -> ove::Result<ove::Model> {
-    let watch = &mut |done| pulse.tell(Report { done, bound: None });
-    let grown = solve::forest::train(problem, options, watch)?;
+fn forest(
+    problem: &Problem<'_>,
+    options: &ForestOptions,
+    memory: Bytes,
+    card: Card,
+    pulse: &Pulse,
+) -> ove::Result<ove::Model> {
+    let watch = &mut |growing: &Growing<'_>| match budget::holds_forest(memory, growing.weights) {
+        true => pulse.tell(Report { done: growing.done, bound: None }),
+        false => ControlFlow::Break(()),
+    };
+    let grown = solve::forest::train_with(None, problem, options, watch)?;
+    budget::check_forest(memory, options.trees, grown.forest.weights())?;
     let options = Settings::Forest(ForestOptions { epochs: Some(grown.epochs), ..options.clone() });
     let card = Card { options, finished: grown.finished, ..card };
     Ok(ove::Model { weights: Weights::Forest(grown.forest), card })

@@ -253,6 +253,8 @@ def test_weights_keep_within_their_memory(rows):
         ove.OneVsEachClassifier(solver="batch", memory="1KB").fit(x, y)
     model = ove.OneVsEachClassifier(memory=1000, epochs=30).fit(x, y)
     assert model.score(x, y) > 0.5 and not hasattr(model, "coef_")
+    with pytest.raises(ValueError, match="2 trees need more than .* for their weights, but memory allows 1.0 kB"):
+        ove.OneVsEachClassifier(trees=2, memory="1KB").fit(x, y)
     with pytest.raises(ValueError, match="memory is `lots`"):
         ove.OneVsEachClassifier(memory="lots").fit(x, y)
 

@@ -1,4 +1,4 @@
-//! How much memory the weights of a linear model may take.
+//! How much memory the weights of a model may take.
 
 use std::str::FromStr;
 
@@ -39,6 +39,29 @@ pub fn keep_within(
     }
     options.cells = Some(shared as usize);
     Ok(())
+}
+
+/// Whether so many weights of trees are within the budget. They take four bytes each while their nodes learn, and again where prediction
+/// needs them, with the places of both.
+pub fn holds_forest(memory: Bytes, weights: usize) -> bool {
+    bytes_of_forest(weights).0 <= memory.0
+}
+
+/// Refuses a forest that has outgrown the budget.
+pub fn check_forest(memory: Bytes, trees: usize, weights: usize) -> Result<()> {
+    if holds_forest(memory, weights) {
+        return Ok(());
+    }
+    Err(Error::Mismatch {
+        found: format!("{trees} trees need more than {} for their weights", bytes_of_forest(weights)),
+        allowed: format!(
+            "memory allows {memory}; fewer trees need less, and the weights of the stochastic solver can share what there is"
+        ),
+    })
+}
+
+fn bytes_of_forest(weights: usize) -> Bytes {
+    Bytes(weights as u64 * 12)
 }
 
 /// A number of bytes, written like `8GB`, `512MB` or `100000`.

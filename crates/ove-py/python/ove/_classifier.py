@@ -58,8 +58,8 @@ class OneVsEachClassifier(Classifier):
     trees : int, optional
         Forest: how many trees vote, 3 if not given. With it, a forest is grown however few classes there are.
     memory : int or str
-        Linear models: how much memory the weights may take, in bytes or as in "8GB". The stochastic solver lets them share it where there
-        are too many; they then have no `coef_`.
+        How much memory the weights may take, in bytes or as in "8GB". The stochastic solver lets them share it where there are too many;
+        they then have no `coef_`.
     calibrate : bool
         Linear models: hold out a twentieth of the rows and fit a temperature on them, so that probabilities are as sure as they may be. Done in
         any case where the stochastic solver chooses epochs and rate.
