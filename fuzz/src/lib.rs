@@ -6,11 +6,11 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use ove::checkpoint::Saved;
-use ove::digest::Digest;
-use ove::read::{Format, Input, OnError, Pieces, ReadOptions, Skipped, read_any, read_bytes};
-use ove::solve::{Begin, Problem, train_with};
+use ove::io::read::{Format, Input, OnError, Pieces, ReadOptions, Skipped, read_any, read_bytes};
+use ove::platform::digest::Digest;
 use ove::text::{Text, TextOptions};
+use ove::train::checkpoint::Saved;
+use ove::train::{Begin, Problem, train_with};
 use ove::{Dataset, Error, Labels, Model, Options, Solver, synthetic, train};
 
 /// A target: its name, which is that of its corpus too, and what it does.
@@ -317,8 +317,8 @@ static CACHES: LazyLock<[Cached; 2]> = LazyLock::new(|| {
 });
 
 impl Cached {
-    fn open(&self) -> ove::Result<ove::cache::Cached> {
-        ove::cache::open(&self.folder, &self.file, &ReadOptions::default(), &TextOptions::default(), 1, &mut |_| ())
+    fn open(&self) -> ove::Result<ove::io::cache::Cached> {
+        ove::io::cache::open(&self.folder, &self.file, &ReadOptions::default(), &TextOptions::default(), 1, &mut |_| ())
     }
 }
 

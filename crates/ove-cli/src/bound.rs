@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use ove::Error;
-use ove::objective;
+use ove::bound::objective;
 use serde_json::json;
 
 /// Compare the bounds on one probability

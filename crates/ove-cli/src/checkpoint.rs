@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use ove::checkpoint::{Checkpoints, Every, Save, Saved};
+use ove::train::checkpoint::{Checkpoints, Every, Save, Saved};
 
 use crate::interrupt;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use ove::Dataset;
 use ove::options::Options;
-use ove::step::StepKind;
+use ove::train::optimizer::StepKind;
 use ove::synthetic::{self, Sparse};
 use serde_json::json;
 

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use ove::estimate::{Method, estimate};
+use ove::train::categorical::{Method, estimate};
 use ove::options::Solver;
-use ove::read::counts;
+use ove::io::read::counts;
 use serde_json::json;
 
 use crate::settings::{LinearFlags, choice};

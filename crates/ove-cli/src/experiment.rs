@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use ove::objective::Objective;
+use ove::bound::objective::Objective;
 use ove::options::{Options, Solver};
-use ove::solve::batch;
+use ove::train::batch;
 use ove::{Dataset, Evaluation, Linear, Model, Problem, evaluate};
 
 use crate::chart::Style;

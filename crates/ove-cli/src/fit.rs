@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 
 use anyhow::Result;
-use ove::budget;
+use ove::train::budget;
 use ove::model::Card;
 use ove::options::{ForestOptions, Options};
-use ove::solve::{Begin, forest};
+use ove::train::{Begin, forest};
 use ove::{Dataset, Fit, Linear, Model, Problem, Settings, Weights};
 
 use crate::checkpoint::Keeper;
@@ -33,7 +33,7 @@ pub fn kept(
     let saved = keeper.take_saved();
     let held_out = stop_on.map(held_out::Rows::view);
     let begin = Begin { start, saved: saved.as_ref(), held_out };
-    let fit = ove::solve::train_with(begin, &problem, options, &mut |progress| {
+    let fit = ove::train::train_with(begin, &problem, options, &mut |progress| {
         recorder.hear(progress);
         // The keeper decides whether to go on.
         let _ = line.hear(progress);

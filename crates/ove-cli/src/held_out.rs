@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use ove::options::Options;
-use ove::solve::learning_rate;
+use ove::train::learning_rate;
 use ove::{Dataset, HeldOut, Linear, Problem, held_out};
 
 use crate::interrupt;

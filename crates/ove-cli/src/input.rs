@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use ove::read::{Format, Input, OnError, ReadOptions, Skipped, read, read_any, read_texts};
+use ove::io::read::{Format, Input, OnError, ReadOptions, Skipped, read, read_any, read_texts};
 use ove::text::{Text, TextOptions};
 use ove::{Dataset, Model, cache};
 

@@ -1,6 +1,6 @@
 //! Memory that the process has taken.
 
-pub use ove::budget::Bytes;
+pub use ove::train::budget::Bytes;
 
 /// The most memory that this process has held so far, where the system tells (Linux).
 pub fn peak_bytes() -> Option<u64> {

@@ -119,7 +119,7 @@ impl Recorder {
     /// Measures some of these rows along the run of the model that this card is for.
     pub fn hold_out(&mut self, data: &Dataset, card: Card) {
         let some: Vec<u32> = (0..data.len() as u32).step_by(data.len().div_ceil(HELD_OUT).max(1)).collect();
-        self.rows_held_out = Some(Sample { data: ove::held_out::copy(&Problem::of(data), &some), card });
+        self.rows_held_out = Some(Sample { data: ove::train::held_out::copy(&Problem::of(data), &some), card });
     }
 
     /// Hears of a linear model.

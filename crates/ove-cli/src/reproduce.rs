@@ -13,7 +13,7 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::ValueEnum;
 use ove::Dataset;
-use ove::read::ReadOptions;
+use ove::io::read::ReadOptions;
 use serde_json::{Value, json};
 
 use crate::chart::Chart;
@@ -172,7 +172,7 @@ fn find(data: &Path, set: &str, name: &str) -> Option<PathBuf> {
 
 /// Reads a data set as the paper did: a row keeps the first of its labels.
 fn read(path: &Path) -> Result<Dataset> {
-    Ok(ove::read::read(path, &ReadOptions { first_label: true, ..ReadOptions::default() })?)
+    Ok(ove::io::read::read(path, &ReadOptions { first_label: true, ..ReadOptions::default() })?)
 }
 
 /// A CSV file with these columns.

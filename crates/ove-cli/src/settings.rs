@@ -2,10 +2,10 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use ove::Settings;
-use ove::objective::Objective;
+use ove::bound::objective::Objective;
 use ove::options::{ClassWeight, FOREST_FROM, ForestOptions, Options, Solver};
-use ove::sampler::SamplerKind;
-use ove::step::{Schedule, StepKind};
+use ove::sample::SamplerKind;
+use ove::train::optimizer::{Schedule, StepKind};
 use ove::text::TextOptions;
 
 /// A flag that takes one of a few names, which `--help` then lists.

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use ove::budget;
+use ove::train::budget;
 use ove::options::{ClassWeight, Options};
-use ove::read::class_weights;
-use ove::solve::learning_rate;
+use ove::io::read::class_weights;
+use ove::train::learning_rate;
 use ove::text::Text;
 use ove::{Dataset, Linear, Model, Settings};
 use serde_json::json;
@@ -340,7 +340,7 @@ fn check_output(path: &Path) -> Result<()> {
     if !folder.is_dir() {
         bail!("{}: the folder {} is not there", path.display(), folder.display());
     }
-    Ok(ove::file::check_place(path)?)
+    Ok(ove::io::atomic::check_place(path)?)
 }
 
 /// Whether a second copy of the weights, to measure held-out rows with, is nothing beside the budget.

@@ -9,8 +9,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use ove::Model;
-use ove::checkpoint::{Checkpoints, Every};
-use ove::random::Stream;
+use ove::train::checkpoint::{Checkpoints, Every};
+use ove::platform::random::Stream;
 use tempfile::TempDir;
 
 /// A run of about half a second with each solver.

@@ -1,7 +1,7 @@
 //! The bounds on scores, and the non-parametric case.
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
-use ove::estimate::Method;
+use ove::train::categorical::Method;
 use ove::options::{Options, Solver};
 use ove::{Objective, Settings};
 use pyo3::exceptions::PyValueError;
@@ -116,7 +116,7 @@ pub fn estimate(
     };
     let found = watched(py, None, |pulse| {
         let watch = &mut |p: &ove::Progress<'_>| pulse.tell(Report { done: p.done, bound: Some(p.bound) });
-        ove::estimate::estimate(&counts, method, &options, watch)
+        ove::train::categorical::estimate(&counts, method, &options, watch)
     })?;
     Ok((found.map_err(exception)?, method.name()))
 }

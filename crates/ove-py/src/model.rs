@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, ToPyArray};
-use ove::forest::{Forest, Search};
-use ove::linear::Prediction;
+use ove::scores::trees::{Forest, Search};
+use ove::scores::linear::Prediction;
 use ove::{Row, Weights};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

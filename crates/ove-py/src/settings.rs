@@ -1,7 +1,7 @@
 //! Keywords to settings. Their names are those of the command line, and so is what follows where one is not given.
 
 use ove::Settings;
-use ove::budget::{Bytes, keep_within};
+use ove::train::budget::{Bytes, keep_within};
 use ove::options::{ClassWeight, FOREST_FROM, ForestOptions, Options, Solver};
 use ove::text::TextOptions;
 use pyo3::exceptions::PyValueError;

@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 
 use numpy::PyReadonlyArray1;
-use ove::budget::{self, Bytes};
+use ove::train::budget::{self, Bytes};
 use ove::model::Card;
 use ove::options::{ForestOptions, Options, Solver};
-use ove::solve::forest::Growing;
-use ove::solve::{Begin, learning_rate};
+use ove::train::trees::Growing;
+use ove::train::{Begin, learning_rate};
 use ove::{Error, HeldOut, Labels, Linear, Problem, Settings, Weights, held_out, solve};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

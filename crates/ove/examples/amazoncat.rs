@@ -9,10 +9,10 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use ove::machine;
-use ove::random::Stream;
-use ove::step::StepKind;
+use ove::platform::memory;
+use ove::platform::random::Stream;
 use ove::synthetic::amazoncat::{AmazonCat, Part};
+use ove::train::optimizer::StepKind;
 use ove::{Dataset, Objective, Options, Problem, train};
 
 /// Remaining classes an update.

@@ -8,8 +8,8 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use ove::step::StepKind;
 use ove::synthetic::{Sparse, sparse};
+use ove::train::optimizer::StepKind;
 use ove::{Dataset, Options, Problem, train};
 
 const FEATURES: usize = 100_000;

@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use ove::read::{ReadOptions, read_texts};
+use ove::io::read::{ReadOptions, read_texts};
 use ove::text::TextOptions;
 
 const RUNS: usize = 7;

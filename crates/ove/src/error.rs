@@ -22,23 +22,36 @@ pub enum Error {
         allowed: String,
     },
     /// The operating system refused a file.
-    #[error("{}: {reason}", path.display())]
+    #[error("{}: {source}", path.display())]
     File {
         /// Which file.
         path: PathBuf,
         /// What the system said.
-        reason: io::Error,
+        source: io::Error,
     },
     /// A setting lies outside its range.
-    #[error("{name} is {found}, but {allowed}")]
-    Option {
+    #[error("`{name}` must {must}, got {got}")]
+    Setting {
         /// The setting, named as on the command line.
-        name: &'static str,
-        /// Its value.
-        found: String,
-        /// The values it may have.
-        allowed: String,
+        name: String,
+        /// What it must be.
+        must: String,
+        /// What it is.
+        got: String,
     },
+    /// A setting is given that nothing uses beside the others.
+    #[error("`{name}` is a setting of {owner}, which {chosen} not use")]
+    Unused {
+        /// The setting, named as on the command line.
+        name: String,
+        /// What uses it.
+        owner: &'static str,
+        /// What was chosen instead.
+        chosen: &'static str,
+    },
+    /// Settings that cannot be used, for another reason.
+    #[error("{0}")]
+    Settings(String),
     /// Two things that must fit together do not: rows and labels, model and data.
     #[error("{found}, but {allowed}")]
     Mismatch {
@@ -71,7 +84,10 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
-    /// Training went astray: numbers that are not finite, or a bound far below that of a model that knows nothing.
+    /// Training was stopped, and nothing is kept of it.
+    #[error("stopped")]
+    Stopped,
+    /// Training diverged: numbers that are not finite, or an objective far below its value at w = 0.
     #[error("{}", diverged(*epoch, *learning_rate))]
     Diverged {
         /// The epoch, from 1.
@@ -92,8 +108,13 @@ fn diverged(epoch: usize, learning_rate: f64) -> String {
 
 impl Error {
     /// An [`Error::File`] for `path`.
-    pub fn file(path: &Path, reason: io::Error) -> Self {
-        Error::File { path: path.to_owned(), reason }
+    pub fn file(path: &Path, source: io::Error) -> Self {
+        Error::File { path: path.to_owned(), source }
+    }
+
+    /// An [`Error::Setting`]: `` `name` must be …, got … ``.
+    pub fn setting(name: &str, must: impl Into<String>, got: impl fmt::Display) -> Self {
+        Error::Setting { name: name.replace('_', "-"), must: must.into(), got: got.to_string() }
     }
 }
 

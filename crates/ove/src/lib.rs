@@ -1,76 +1,53 @@
 //! Softmax models with very many classes, trained through the one-vs-each bound.
 //!
-//! The method is that of *One-vs-Each Approximation to Softmax for Scalable Estimation of Probabilities* (Titsias, 2016), here called
-//! the paper; equation numbers are its own. [`objective`] holds the exact softmax and its lower bounds as functions of scores, [`solve`]
-//! maximises their sum over rows in the weights of a linear model, and [`sampler`] chooses which classes a row visits on the way.
-//!
-//! Data flows one way:
+//! The method is that of *One-vs-Each Approximation to Softmax for Scalable Estimation of Probabilities* (Titsias, 2016),
+//! here called the paper; equation numbers are its own. Three things do not know each other: [`scores`], how a row and the
+//! weights make scores; [`bound`], what is maximised as a function of scores; and [`mod@train`], how.
 //!
 //! ```text
-//! file → read → Dataset → Rows → solve → Model → file
-//!             ↘ Texts → text ↗
-//!                          Rows → Model → top classes, probabilities → evaluate
+//! file → io → Dataset → Examples → train(scores, bound) → Model → file
+//!           ↘ text ↗                       Rows → Model → top-k, probabilities → metrics
 //! ```
 //!
 //! ```
 //! use std::ops::ControlFlow;
-//! use ove::{Options, Problem, synthetic};
+//! use ove::{TrainOptions, evaluate, fit, synthetic};
 //!
-//! let data = synthetic::plane(200, 0);
-//! let problem = Problem::of(&data);
-//! let fit = ove::train(&problem, &Options::default(), &mut |progress| {
-//!     assert!(progress.bound < 0.0); // an unbiased estimate of the bound on the log likelihood of all rows
-//!     ControlFlow::Continue(())
-//! })?;
-//! assert_eq!(fit.linear.classes(), 5);
+//! let data = synthetic::plane(500, 0); // five classes in the plane
+//! let model = fit(&data, &TrainOptions::default(), |_| ControlFlow::Continue(()))?;
+//! assert_eq!(model.classes(), 5);
+//! let evaluation = evaluate(&model, data.rows(), &data.labels)?;
+//! assert!(evaluation.error < 0.3);
 //! # Ok::<(), ove::Error>(())
 //! ```
+//!
+//! Modules import downwards in this order and never upwards: `platform`, `data`, `bound`, `sample`, `text`, `io`,
+//! `scores`, `options`, `model`, `train`, `metrics`.
 
-pub mod budget;
-pub mod cache;
-pub mod checkpoint;
+pub mod bound;
 pub mod data;
-pub mod digest;
-pub mod disk;
 pub mod error;
-pub mod estimate;
-pub mod evaluate;
-pub mod events;
-pub mod file;
-pub mod forest;
-pub mod held_out;
-pub mod labels;
-mod largest;
-pub mod linear;
-pub mod machine;
-pub mod math;
-mod matrix;
+pub mod io;
+mod metrics;
 pub mod model;
-mod names;
-pub mod numbers;
-pub mod objective;
 pub mod options;
-pub mod places;
-pub mod random;
-pub mod read;
-pub mod sampler;
-pub mod solve;
-pub mod step;
+#[doc(hidden)]
+pub mod platform;
+pub mod sample;
+pub mod scores;
 pub mod synthetic;
 pub mod text;
-pub mod write;
+pub mod train;
 
-pub use data::{Dataset, Row, Rows};
+pub use bound::Objective;
+pub use data::{Dataset, Examples, Labels, Row, Rows};
 pub use error::{Error, Place, Result};
-pub use evaluate::{Evaluation, evaluate};
-pub use forest::Forest;
-pub use held_out::HeldOut;
-pub use labels::Labels;
-pub use linear::{Linear, Prediction};
-pub use model::{Model, Settings, Weights};
-pub use objective::Objective;
-pub use options::{ForestOptions, Options, Solver};
-pub use solve::{Fit, Problem, Progress, train, train_from};
+pub use metrics::evaluate;
+pub use model::{Evaluation, Model};
+pub use options::TrainOptions;
+pub use platform::pool::with_threads;
+pub use scores::{Prediction, Scores};
+pub use train::{Training, fit, fit_with};
 
 /// The README's examples are tests too.
 #[cfg(doctest)]

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::data::Dataset;
 use crate::error::Result;
-use crate::random::Stream;
+use crate::platform::random::Stream;
 pub use text::Written;
 use text::{Lines, Size};
 

@@ -4,10 +4,10 @@
 //! use ove::text::{Text, TextOptions};
 //!
 //! let texts = ["the cat sat", "the dog sat", "a bird"];
-//! let (text, rows) = Text::fit(&TextOptions::default(), &texts, 0)?;
+//! let (text, rows) = Text::fit(&TextOptions::default(), &texts)?;
 //! assert_eq!(text.names().iter().collect::<Vec<_>>(), ["sat", "the"]); // in two texts each; others stand in one
 //! assert_eq!(rows.rows().row(0).values, [0.5f32.sqrt(), 0.5f32.sqrt()]);
-//! assert!(text.rows(&["A bird?"], 0)?.rows().row(0).indices.is_empty());
+//! assert!(text.rows(&["A bird?"]).rows().row(0).indices.is_empty());
 //! # Ok::<(), ove::Error>(())
 //! ```
 //!
@@ -34,7 +34,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::solve::in_pool;
+use crate::platform::pool;
 pub(crate) use hash::word as hash_of_word;
 pub use names::Names;
 use rows::Piece;
@@ -75,12 +75,11 @@ impl TextOptions {
         let hash = self.hash.map(|hash| ("hash", u64::from(hash)));
         for (name, value) in [("ngrams", self.ngrams as u64), ("min-df", self.min_df.into())].into_iter().chain(hash) {
             if value == 0 {
-                return Err(Error::Option { name, found: value.to_string(), allowed: "it is at least 1".into() });
+                return Err(Error::setting(name, "be at least 1", value));
             }
         }
         if self.ngrams > LONGEST_NGRAM {
-            let allowed = format!("it is at most {LONGEST_NGRAM}");
-            return Err(Error::Option { name: "ngrams", found: self.ngrams.to_string(), allowed });
+            return Err(Error::setting("ngrams", format!("be at most {LONGEST_NGRAM}"), self.ngrams));
         }
         Ok(())
     }
@@ -109,10 +108,13 @@ impl PartialEq for Text {
 }
 
 impl Text {
-    /// Finds the vocabulary of texts, and makes their rows. `threads` is 0 for one a core; it changes no bit.
-    pub fn fit(options: &TextOptions, texts: &[&str], threads: usize) -> Result<(Text, Dataset)> {
+    /// Finds the vocabulary of texts, and makes their rows.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for a setting out of range, and for texts without a term that occurs often enough.
+    pub fn fit(options: &TextOptions, texts: &[&str]) -> Result<(Text, Dataset)> {
         options.check()?;
-        in_pool(threads, || match options.hash {
+        pool::run(|| match options.hash {
             Some(count) => Text::fit_hashed(options, count, texts),
             None => Text::fit_vocabulary(options, texts),
         })
@@ -128,8 +130,8 @@ impl Text {
 
     fn of_terms(options: &TextOptions, texts: usize, found: fit::Found) -> Result<Text> {
         if found.names.is_empty() {
-            let allowed = "no term stands in so many texts".into();
-            return Err(Error::Option { name: "min-df", found: options.min_df.to_string(), allowed });
+            let must = "be at most the number of texts that some term occurs in";
+            return Err(Error::setting("min-df", must, options.min_df));
         }
         let idf = idf(options, texts, &found.frequencies);
         Ok(Text { options: *options, names: found.names, idf, features: found.features })
@@ -155,11 +157,11 @@ impl Text {
 
     /// This vocabulary with the terms of more texts after its own, where enough of these have them. Terms that are known keep their
     /// weight, so that the rows of a text stay as they were; new ones are weighed by the new texts.
-    pub fn extended(&self, texts: &[&str], threads: usize) -> Result<Text> {
+    pub fn extended(&self, texts: &[&str]) -> Result<Text> {
         if self.options.hash.is_some() {
             return Ok(self.clone());
         }
-        in_pool(threads, || {
+        pool::run(|| {
             let found = fit::fit(&self.options, &chunks(texts));
             let weights = idf(&self.options, texts.len(), &found.frequencies);
             let (mut names, mut known) = (self.names.clone(), self.idf.clone());
@@ -214,10 +216,10 @@ impl Text {
     }
 
     /// The rows of texts. Terms outside the vocabulary count as absent.
-    pub fn rows(&self, texts: &[&str], threads: usize) -> Result<Dataset> {
-        in_pool(threads, || {
+    pub fn rows(&self, texts: &[&str]) -> Dataset {
+        pool::run(|| {
             let pieces = chunks(texts).par_iter().map(|texts| self.count(texts)).collect();
-            Ok(weighed(pieces, &self.options, &self.idf, self.len()))
+            weighed(pieces, &self.options, &self.idf, self.len())
         })
     }
 
@@ -255,17 +257,16 @@ impl Vocabulary {
     }
 
     /// Takes more texts.
-    pub fn add(&mut self, texts: &[&str], threads: usize) -> Result<()> {
+    pub fn add(&mut self, texts: &[&str]) {
         self.texts += texts.len();
-        in_pool(threads, || {
+        pool::run(|| {
             if self.options.hash.is_some() {
                 let text = Text { options: self.options, ..Text::default() };
                 text.count_hashed(texts, &mut self.hashed);
             } else {
                 self.terms.add(&self.options, &chunks(texts));
             }
-            Ok(())
-        })
+        });
     }
 
     /// What turns such texts into rows.
@@ -276,6 +277,28 @@ impl Vocabulary {
         }
         Text::of_terms(&self.options, self.texts, self.terms.finish(&self.options))
     }
+}
+
+/// What turns texts into rows of so many features, from the parts that a file keeps: one term per line, and the weight of
+/// each.
+pub(crate) fn from_parts(
+    options: TextOptions,
+    terms: &[u8],
+    idf: Vec<f32>,
+    features: usize,
+) -> std::result::Result<Text, String> {
+    let lines = std::str::from_utf8(terms).map_err(|e| format!("terms: {e}"))?;
+    if !lines.is_empty() && !lines.ends_with('\n') {
+        return Err("terms that are cut short".into());
+    }
+    if let Some(weight) = idf.iter().find(|weight| !weight.is_finite()) {
+        return Err(format!("the weight {weight} of a term, but weights are finite"));
+    }
+    let text = Text::new(options, Names::from_lines(lines.to_owned()), idf).map_err(|e| e.to_string())?;
+    if text.len() != features {
+        return Err(format!("{} terms for {features} features", text.len()));
+    }
+    Ok(text)
 }
 
 /// A hash as a number below `count`, by its high bits.

@@ -6,7 +6,7 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use ove::Dataset;
-use ove::read::{Format, Input, OnError, ReadOptions, Texts, read, read_any, read_bytes, read_texts};
+use ove::io::read::{Format, Input, OnError, ReadOptions, Texts, read, read_any, read_bytes, read_texts};
 use tempfile::TempDir;
 
 fn skipping() -> ReadOptions {

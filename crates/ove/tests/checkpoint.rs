@@ -4,12 +4,12 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use ove::checkpoint::{Checkpoints, Every, Saved};
 use ove::options::{ClassWeight, ForestOptions};
-use ove::sampler::SamplerKind;
-use ove::solve::{Begin, forest, train_with};
-use ove::step::{Schedule, StepKind};
+use ove::sample::SamplerKind;
 use ove::synthetic::{Sparse, sparse};
+use ove::train::checkpoint::{Checkpoints, Every, Saved};
+use ove::train::optimizer::{Schedule, StepKind};
+use ove::train::{Begin, forest, train_with};
 use ove::{Dataset, Fit, Linear, Objective, Options, Problem, Solver, train};
 use tempfile::TempDir;
 

@@ -2,9 +2,9 @@
 //!
 //! The model of each test has one feature a row, and row n has feature n alone: the weights of a feature are the scores of its row.
 
-use ove::linear::top;
+use ove::bound::objective::Objective;
 use ove::model::Card;
-use ove::objective::Objective;
+use ove::scores::linear::top;
 use ove::synthetic::{Sparse, sparse};
 use ove::{Dataset, Evaluation, Labels, Linear, Model, Options, Settings, Weights, evaluate};
 

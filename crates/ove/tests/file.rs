@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use ove::model::{Card, HeldOutPoint, TracePoint};
-use ove::places::Places;
+use ove::scores::layout::Places;
 use ove::text::{Text, TextOptions};
 use ove::{Linear, Model, Options, Row, Settings, Weights};
 use proptest::prelude::*;
@@ -399,7 +399,7 @@ fn the_old_file_survives_a_write_that_fails_half_way() {
     let path = dir.path().join("model");
     small().save(&path).unwrap();
     let full = || std::io::Error::from(std::io::ErrorKind::StorageFull);
-    let result = ove::file::write_beside(&path, |beside| {
+    let result = ove::io::atomic::write_beside(&path, |beside| {
         assert_ne!(beside, path);
         fs::write(beside, "half a mod").unwrap();
         Err(ove::Error::file(&path, full()))

@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use ove::forest::{Forest, Scratch, Search};
 use ove::model::Card;
-use ove::random::Stream;
-use ove::solve::forest::train;
+use ove::platform::random::Stream;
+use ove::scores::trees::{Forest, Scratch, Search};
+use ove::train::trees::train;
 use ove::{Dataset, Error, ForestOptions, Model, Prediction, Problem, Settings, Weights, evaluate};
 
 const CLASSES: usize = 200;
@@ -212,7 +212,7 @@ fn what_speaks_for_a_class_are_its_words() {
 fn a_stopped_run_leaves_a_forest() {
     let train = data(20_000, false, 0);
     let mut calls = 0;
-    let stopped = ove::solve::forest::train(&Problem::of(&train), &ForestOptions::default(), &mut |done| {
+    let stopped = ove::train::trees::train(&Problem::of(&train), &ForestOptions::default(), &mut |done| {
         assert!((0.0..=1.0).contains(&done));
         calls += 1;
         if calls > 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -285,7 +285,7 @@ fn settings_out_of_range_are_named() {
     let train = data(100, false, 0);
     let refused = |options: ForestOptions| {
         let error =
-            ove::solve::forest::train(&Problem::of(&train), &options, &mut |_| ControlFlow::Continue(())).unwrap_err();
+            ove::train::trees::train(&Problem::of(&train), &options, &mut |_| ControlFlow::Continue(())).unwrap_err();
         error.to_string()
     };
     assert!(refused(ForestOptions { trees: 0, ..ForestOptions::default() }).contains("trees"));

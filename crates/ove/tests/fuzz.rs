@@ -7,7 +7,7 @@ mod targets;
 use std::fs;
 use std::path::Path;
 
-use ove::random::Stream;
+use ove::platform::random::Stream;
 
 /// Inputs that are made for each target.
 const MADE: usize = 1500;

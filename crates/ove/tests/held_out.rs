@@ -3,11 +3,11 @@
 
 use std::ops::ControlFlow;
 
-use ove::checkpoint::Saved;
-use ove::held_out::{copy, draw};
-use ove::linear::probabilities;
-use ove::random::Stream;
-use ove::solve::{Begin, learning_rate, train_with};
+use ove::platform::random::Stream;
+use ove::scores::linear::probabilities;
+use ove::train::checkpoint::Saved;
+use ove::train::held_out::{copy, draw};
+use ove::train::{Begin, learning_rate, train_with};
 use ove::{Dataset, HeldOut, Linear, Options, Problem, Progress, train};
 
 const FEATURES: usize = 6;

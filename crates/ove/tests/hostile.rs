@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use layout::{joined, parts};
 use ove::options::ForestOptions;
-use ove::random::Stream;
+use ove::platform::random::Stream;
 use ove::synthetic::{Sparse, sparse};
 use ove::text::{Text, TextOptions};
 use ove::{Dataset, Model, Options, Weights};

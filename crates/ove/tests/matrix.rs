@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use ove::forest::Search;
 use ove::model::Card;
 use ove::options::{ForestOptions, Options, Solver};
+use ove::scores::trees::Search;
 use ove::{Dataset, Labels, Model, Problem, Rows, Settings, Weights, linear, solve, synthetic};
 
 fn linear(data: &Dataset, rows: Rows<'_>, solver: Solver) -> ove::Linear {

@@ -1,6 +1,6 @@
 //! Gradients against finite differences, extreme scores, and the edges of the objectives.
 
-use ove::objective::Objective;
+use ove::bound::objective::Objective;
 use proptest::prelude::*;
 
 /// Scores of 2 to 12 classes, a C, and weights for the classes outside it.

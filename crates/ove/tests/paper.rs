@@ -1,10 +1,10 @@
 //! Each proposition and remark of the paper as a property.
 
-use ove::estimate::{Method, estimate};
-use ove::events;
-use ove::math::softplus_sigmoid;
-use ove::objective::{self, Objective};
+use ove::bound::events;
+use ove::bound::objective::{self, Objective};
 use ove::options::Options;
+use ove::platform::math::softplus_sigmoid;
+use ove::train::categorical::{Method, estimate};
 use proptest::prelude::*;
 use std::ops::ControlFlow;
 

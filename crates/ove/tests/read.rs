@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use flate2::{Compression, write::GzEncoder};
-use ove::read::{Format, Input, ReadOptions, Texts, read, read_any, read_texts};
+use ove::io::read::{Format, Input, ReadOptions, Texts, read, read_any, read_texts};
 use ove::{Dataset, Error};
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -149,7 +149,7 @@ fn class_weights() {
     let with = |text: &str| {
         let files = Files::new(&[("w.txt", text.as_bytes())]);
         let error = |e: Error| e.to_string().replace(&format!("{}/", files.0.path().display()), "");
-        ove::read::class_weights::read(&files.1, &classes).map_err(error)
+        ove::io::read::class_weights::read(&files.1, &classes).map_err(error)
     };
     assert_eq!(with("10\t0.5\n\nsour cherry 3\r\n"), Ok(vec![1.0, 3.0, 0.5]));
     assert_eq!(with(""), Ok(vec![1.0; 3]));

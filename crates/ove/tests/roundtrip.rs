@@ -6,8 +6,8 @@ use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use ove::io::read::{Format, Input, ReadOptions, read, read_bytes};
 use ove::options::ForestOptions;
-use ove::read::{Format, Input, ReadOptions, read, read_bytes};
 use ove::{Dataset, Model, Options, write};
 use proptest::prelude::*;
 use tempfile::TempDir;

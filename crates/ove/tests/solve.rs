@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use ove::objective::Objective;
+use ove::bound::objective::Objective;
 use ove::options::{ClassWeight, Options, Solver};
-use ove::sampler::SamplerKind;
-use ove::solve::{Problem, batch};
-use ove::step::{Schedule, StepKind};
+use ove::sample::SamplerKind;
 use ove::synthetic::{Sparse, plane, sparse};
+use ove::train::optimizer::{Schedule, StepKind};
+use ove::train::{Problem, batch};
 use ove::{Dataset, Error, Fit, Labels, Linear, Progress, Rows, train, train_from};
 
 const SHAPE: Sparse = Sparse { rows: 600, features: 300, classes: 40, entries: 15, signal: 0.5 };
@@ -255,7 +255,7 @@ fn a_bias_without_penalty_matches_the_frequencies() {
         let mut scores = vec![0.0; 5];
         let of_row = |n| {
             linear.scores(data.rows().row(n), &mut scores);
-            ove::linear::probabilities(&scores)[0]
+            ove::scores::linear::probabilities(&scores)[0]
         };
         (0..data.len()).map(of_row).sum::<f64>() / data.len() as f64
     };

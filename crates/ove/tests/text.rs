@@ -111,7 +111,7 @@ fn frequencies<'a>(texts: &[&'a str], min_df: usize) -> Vec<(&'a str, usize)> {
 /// Several chunks, whose terms are merged.
 #[test]
 fn large_sets_are_counted_whole_and_the_same_for_any_threads() {
-    let mut stream = ove::random::Stream::of(&[7]);
+    let mut stream = ove::platform::random::Stream::of(&[7]);
     let mut word = || {
         let bits = stream.below(15);
         format!("w{} ", stream.below(1 << bits))

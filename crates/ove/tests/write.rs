@@ -1,6 +1,6 @@
 //! What is written reads again as the same rows.
 
-use ove::read::{ReadOptions, read};
+use ove::io::read::{ReadOptions, read};
 use ove::{Dataset, write};
 use proptest::prelude::*;
 use tempfile::TempDir;

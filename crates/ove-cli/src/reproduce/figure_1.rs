@@ -2,11 +2,11 @@
 //! bound of (b).
 
 use anyhow::Result;
-use ove::estimate::{Method as Estimate, estimate};
-use ove::objective::Objective;
+use ove::train::categorical::{Method as Estimate, estimate};
+use ove::bound::objective::Objective;
 use ove::options::Options;
-use ove::random::Stream;
-use ove::step::StepKind;
+use ove::platform::random::Stream;
+use ove::train::optimizer::StepKind;
 use ove::synthetic;
 use serde_json::json;
 

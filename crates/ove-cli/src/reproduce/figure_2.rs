@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use ove::estimate::{Method, estimate};
-use ove::math::log_sum_exp;
-use ove::objective::Objective;
+use ove::train::categorical::{Method, estimate};
+use ove::platform::math::log_sum_exp;
+use ove::bound::objective::Objective;
 use ove::options::Options;
-use ove::random::Stream;
-use ove::step::{Schedule, StepKind};
+use ove::platform::random::Stream;
+use ove::train::optimizer::{Schedule, StepKind};
 use serde_json::json;
 
 use super::{Results, Setting, csv};

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use anyhow::Result;
 use ove::options::Options;
-use ove::read::{ReadOptions, read_texts};
-use ove::step::{Schedule, StepKind};
+use ove::io::read::{ReadOptions, read_texts};
+use ove::train::optimizer::{Schedule, StepKind};
 use ove::text::{Text, TextOptions};
 use ove::{Dataset, Evaluation, Fit, Model, evaluate};
 use serde_json::json;

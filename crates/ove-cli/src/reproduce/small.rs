@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use ove::options::Options;
-use ove::step::{Schedule, StepKind};
+use ove::train::optimizer::{Schedule, StepKind};
 use ove::{Dataset, Linear};
 use serde_json::json;
 

@@ -40,8 +40,8 @@ use std::path::Path;
 
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::names::names;
-use crate::random::Stream;
+use crate::platform::names::names;
+use crate::platform::random::Stream;
 use crate::synthetic::text::{self, Lines, Size, Written};
 use classes::Labels;
 
@@ -124,8 +124,7 @@ impl AmazonCat {
     /// rows a class on average (from a scale of 0.0099), else as many as that allows.
     pub fn new(seed: u64, scale: f64) -> Result<Self> {
         if !(1e-4..=10.0).contains(&scale) {
-            let allowed = "it lies between 0.0001 and 10".into();
-            return Err(Error::Option { name: "scale", found: scale.to_string(), allowed });
+            return Err(Error::setting("scale", "lie between 0.0001 and 10", scale));
         }
         let scaled = |rows: usize| (rows as f64 * scale).round() as usize;
         let labels = Labels::new(seed, scaled(TRAIN_ROWS), scaled(TEST_ROWS));
@@ -303,7 +302,7 @@ impl Zipf {
 mod tests {
     use super::*;
 
-    use crate::read::{ReadOptions, read};
+    use crate::io::read::{ReadOptions, read};
 
     fn rows(data: &Dataset) -> Vec<(&str, &[u32], &[f32])> {
         let names = data.labels.iter().map(|labels| data.classes[labels[0] as usize].as_str());

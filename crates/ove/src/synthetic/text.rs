@@ -8,7 +8,7 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::file::write_beside;
+use crate::io::atomic::write_beside;
 
 /// Rows that one thread makes at a time.
 pub(super) const CHUNK: usize = 1024;

@@ -57,7 +57,7 @@ pub(super) fn fit(options: &TextOptions, chunks: &[&[&str]]) -> Found {
     Found { pieces: chunks.into_par_iter().map(|chunk| chunk.rows(&found.features)).collect(), ..found }
 }
 
-/// Numbers terms by falling frequency, equally frequent ones by name.
+/// MappedSlice terms by falling frequency, equally frequent ones by name.
 fn number(mut terms: Vec<Term>) -> Found {
     terms.par_sort_unstable_by_key(|term| (Reverse(term.frequency), term.name));
     let mut features = Table::with_capacity(terms.len());

@@ -1,7 +1,7 @@
 //! Sparse rows from the features of texts: counted, weighed and scaled to unit length.
 
 use crate::data::Dataset;
-use crate::machine::reserve;
+use crate::platform::memory::reserve;
 
 use super::TextOptions;
 

@@ -4,8 +4,8 @@
 //! standard library touch two and hash again. What a term is, its hash says: two terms with the same 64 bits would count
 //! as one, which happens to one in a million vocabularies of six million terms.
 
-use crate::machine::{prefetch, zeroed};
-use crate::random::GOLDEN;
+use crate::platform::memory::{prefetch, zeroed};
+use crate::platform::random::GOLDEN;
 
 /// How many look-ups are on their way at a time.
 const BATCH: usize = 64;

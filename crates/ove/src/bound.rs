@@ -1,0 +1,10 @@
+//! The paper: softmax and its lower bounds, as pure functions of scores.
+
+pub(crate) mod all_classes;
+pub mod events;
+mod multilabel;
+pub(crate) mod negatives;
+pub mod objective;
+pub(crate) mod values;
+
+pub use objective::Objective;

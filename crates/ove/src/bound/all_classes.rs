@@ -1,0 +1,86 @@
+//! An objective over all classes of a row, in class order: what the full sum visits.
+
+use super::objective::Objective;
+
+/// An objective that visits every class, with its set C.
+#[derive(Debug, Clone)]
+pub(crate) struct AllClasses {
+    objective: Objective,
+    /// All classes, those of C first and in class order.
+    order: Vec<u32>,
+    /// How many of `order` belong to C.
+    inside: usize,
+    /// Every class stands for itself.
+    ones: Vec<f64>,
+}
+
+/// Room to work in, reused from row to row.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    visited: Vec<f64>,
+    several: Vec<f64>,
+}
+
+impl AllClasses {
+    /// For classes that weigh this much in the training rows. C holds the heaviest if the objective is merged.
+    pub fn new(objective: Objective, merge: usize, mass: &[f64]) -> Self {
+        let merged = most_frequent(mass, objective, merge);
+        let rest = (0..mass.len() as u32).filter(|class| merged.binary_search(class).is_err());
+        AllClasses {
+            objective,
+            order: merged.iter().copied().chain(rest).collect(),
+            inside: merged.len(),
+            ones: vec![1.0; mass.len()],
+        }
+    }
+
+    /// The value for a row with these labels, which count `label_weights` times; its scores, in class order, become
+    /// derivatives.
+    pub fn value_and_gradient(
+        &self,
+        labels: &[u32],
+        label_weights: &[f64],
+        scores: &mut [f64],
+        scratch: &mut Scratch,
+    ) -> f64 {
+        match *labels {
+            // With one label, a comparison for each class is faster than a search.
+            [own] => self.visit(labels, |class| *class != own, label_weights, scores, scratch),
+            _ => self.visit(labels, |class| !labels.contains(class), label_weights, scores, scratch),
+        }
+    }
+
+    fn visit(
+        &self,
+        labels: &[u32],
+        is_other: impl Fn(&u32) -> bool,
+        label_weights: &[f64],
+        scores: &mut [f64],
+        scratch: &mut Scratch,
+    ) -> f64 {
+        let classes = || labels.iter().chain(self.order.iter().filter(|class| is_other(class)));
+        scratch.visited.resize(scores.len(), 0.0);
+        for (visited, &class) in scratch.visited.iter_mut().zip(classes()) {
+            *visited = scores[class as usize];
+        }
+        let inside = self.order[..self.inside].iter().filter(|class| is_other(class)).count();
+        let ones = &self.ones[labels.len() + inside..];
+        let value = self.objective.of_labels(&mut scratch.visited, label_weights, inside, ones, &mut scratch.several);
+        for (visited, &class) in scratch.visited.iter().zip(classes()) {
+            scores[class as usize] = *visited;
+        }
+        value
+    }
+}
+
+/// The classes of C, in class order: the heaviest if the objective is merged, and of equally heavy ones the first.
+pub(crate) fn most_frequent(mass: &[f64], objective: Objective, merge: usize) -> Vec<u32> {
+    if objective != Objective::Merged {
+        return Vec::new();
+    }
+    let mut order: Vec<u32> = (0..mass.len() as u32).collect();
+    order.sort_by(|&a, &b| mass[b as usize].total_cmp(&mass[a as usize]).then(a.cmp(&b)));
+    order.truncate(merge);
+    order.sort_unstable();
+    order
+}

@@ -1,0 +1,152 @@
+//! Rows to train or to measure on: a view of rows with their classes and weights, and an index of those that count.
+//!
+//! Held-out rows, the rows of a node of a tree and the parts of a split are views of the same rows with different
+//! indices; nothing is copied. A row keeps its number, whatever the index, so that its random numbers stay its own.
+
+use std::ops::Range;
+
+use super::dataset::Dataset;
+use super::labels::Labels;
+use super::rows::{Row, Rows};
+use crate::error::{Error, Result};
+
+/// Some rows with their classes.
+#[derive(Debug, Clone, Copy)]
+pub struct Examples<'a> {
+    /// All rows.
+    pub rows: Rows<'a>,
+    /// The classes of each row, below `classes`.
+    pub labels: &'a Labels,
+    /// How often each row counts; empty: once.
+    pub row_weights: &'a [f64],
+    /// K.
+    pub classes: usize,
+    /// Which rows these are, rising; all if `None`.
+    index: Option<&'a [u32]>,
+}
+
+impl<'a> Examples<'a> {
+    /// All of these rows.
+    pub fn new(rows: Rows<'a>, labels: &'a Labels, row_weights: &'a [f64], classes: usize) -> Self {
+        Examples { rows, labels, row_weights, classes, index: None }
+    }
+
+    /// All rows of a data set.
+    pub fn of(data: &'a Dataset) -> Self {
+        Examples::new(data.rows(), &data.labels, &data.row_weights, data.classes.len())
+    }
+
+    /// The rows with these numbers, which rise.
+    pub fn with_index(self, index: &'a [u32]) -> Self {
+        debug_assert!(index.is_sorted_by(|a, b| a < b), "row numbers rise");
+        Examples { index: Some(index), ..self }
+    }
+
+    /// The same rows, whose labels are among this many classes.
+    pub(crate) fn with_classes(self, classes: usize) -> Self {
+        Examples { classes, ..self }
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.index.map_or(self.rows.len(), <[u32]>::len)
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The numbers of the rows, rising.
+    pub fn ids(&self) -> impl Iterator<Item = usize> + Clone + use<'a> {
+        let index = self.index;
+        (0..self.len()).map(move |n| index.map_or(n, |index| index[n] as usize))
+    }
+
+    /// The number of the `n`-th row.
+    pub fn id(&self, n: usize) -> usize {
+        self.index.map_or(n, |index| index[n] as usize)
+    }
+
+    /// The numbers of the rows that lie in a range of all rows.
+    pub(crate) fn ids_within(&self, range: Range<usize>) -> impl Iterator<Item = u32> + use<'a> {
+        let (all, some) = match self.index {
+            None => (range.start as u32..range.end as u32, &[][..]),
+            Some(index) => {
+                let first_from = |row: usize| index.partition_point(|&id| (id as usize) < row);
+                (0..0, &index[first_from(range.start)..first_from(range.end)])
+            }
+        };
+        all.chain(some.iter().copied())
+    }
+
+    /// Calls `visit` with the number of each row and the row; mapped rows are evicted on the way.
+    pub(crate) fn each(&self, mut visit: impl FnMut(usize, Row<'a>)) {
+        let Some(mapped) = self.rows.mapped() else {
+            return self.ids().for_each(|id| visit(id, self.rows.row(id)));
+        };
+        for chunk in mapped.chunks() {
+            self.ids_within(chunk.clone()).for_each(|id| visit(id as usize, self.rows.row(id as usize)));
+            mapped.evict(chunk);
+        }
+    }
+
+    /// How often a row counts.
+    #[inline]
+    pub fn weight(&self, id: usize) -> f64 {
+        self.row_weights.get(id).copied().unwrap_or(1.0)
+    }
+
+    /// Number of rows of each class.
+    pub fn counts(&self) -> Vec<u64> {
+        let mut counts = vec![0; self.classes];
+        self.ids().flat_map(|id| &self.labels[id]).for_each(|&label| counts[label as usize] += 1);
+        counts
+    }
+
+    /// The weight of the rows of each class.
+    pub(crate) fn mass(&self) -> Vec<f64> {
+        let mut mass = vec![0.0; self.classes];
+        for id in self.ids() {
+            let weight = self.weight(id);
+            self.labels[id].iter().for_each(|&label| mass[label as usize] += weight);
+        }
+        mass
+    }
+
+    /// Checks that these rows can be trained on.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if rows, labels, weights and classes do not fit together.
+    pub fn check(&self) -> Result<()> {
+        let mismatch = |found: String, allowed: String| Err(Error::Mismatch { found, allowed });
+        if self.is_empty() {
+            return mismatch("no rows".into(), "training needs at least one".into());
+        }
+        if self.labels.len() != self.rows.len() {
+            return mismatch(
+                format!("labels of {} rows for {} rows", self.labels.len(), self.rows.len()),
+                "each row has its own".into(),
+            );
+        }
+        if self.classes < 2 {
+            return mismatch(format!("{} class", self.classes), "there have to be at least two to tell apart".into());
+        }
+        let is_known =
+            |labels: &[u32]| !labels.is_empty() && labels.iter().all(|&label| (label as usize) < self.classes);
+        if let Some(n) = self.ids().find(|&id| !is_known(&self.labels[id])) {
+            return mismatch(format!("row {n} has no known class"), "training needs the class of every row".into());
+        }
+        let weights = self.row_weights;
+        if !weights.is_empty() && weights.len() != self.rows.len() {
+            return mismatch(
+                format!("{} row weights for {} rows", weights.len(), self.rows.len()),
+                "each row has one".into(),
+            );
+        }
+        if let Some(n) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
+            return mismatch(format!("row {n} has the weight {}", weights[n]), "weights are not negative".into());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,7 @@
+//! Files in and out.
+
+pub mod atomic;
+pub mod cache;
+pub mod read;
+pub(crate) mod tensors;
+pub mod write;

@@ -1,0 +1,84 @@
+//! What a cache says about itself: of which file it is, read how, and what sums its columns have.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::io::atomic::write_beside;
+use crate::io::read::ReadOptions;
+use crate::platform::digest::Digest;
+use crate::text::TextOptions;
+
+/// The version of this layout.
+const VERSION: u32 = 2;
+
+/// Of which file a cache is, and how it was read.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Origin {
+    version: u32,
+    path: PathBuf,
+    bytes: u64,
+    modified_nanoseconds: u128,
+    read: String,
+    pub text: TextOptions,
+}
+
+impl Origin {
+    pub fn of(path: &Path, read: &ReadOptions, text: &TextOptions) -> Result<Self> {
+        if path == Path::new("-") {
+            return Err(Error::setting("cache", "be used with a file, which can be read again", "standard input"));
+        }
+        let about = || {
+            let path = fs::canonicalize(path)?;
+            let facts = fs::metadata(&path)?;
+            let modified = facts.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+            Ok((path, facts.len(), modified))
+        };
+        let (path, bytes, modified_nanoseconds) = about().map_err(|e| Error::file(path, e))?;
+        let read = format!("{read:?}");
+        Ok(Origin { version: VERSION, path, bytes, modified_nanoseconds, read, text: *text })
+    }
+}
+
+/// All that is not in a column.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Card {
+    pub origin: Origin,
+    pub features: usize,
+    pub classes: Vec<String>,
+    /// Whether the file holds texts.
+    pub texts: bool,
+    /// The sum over the bytes of each column.
+    pub sums: BTreeMap<String, u64>,
+}
+
+impl Card {
+    /// The name of its file.
+    pub const NAME: &str = "card";
+
+    /// The card of a folder; none if it is not whole, as that of a cache which was never finished.
+    pub fn read(folder: &Path) -> Option<Card> {
+        let content = fs::read_to_string(folder.join(Card::NAME)).ok()?;
+        let (json, _) = content.split_once('\n')?;
+        if summed(json) != content {
+            return None;
+        }
+        serde_json::from_str(json).ok()
+    }
+
+    /// Writes it.
+    pub fn write(&self, folder: &Path) -> Result<()> {
+        let path = folder.join(Card::NAME);
+        let content = summed(&serde_json::to_string(self).expect("plain names and numbers"));
+        write_beside(&path, |beside| fs::write(beside, content).map_err(|e| Error::file(&path, e)))
+    }
+}
+
+/// A line, and the sum over its bytes in the next.
+fn summed(line: &str) -> String {
+    format!("{line}\n{:016x}\n", Digest::of(line.as_bytes()))
+}

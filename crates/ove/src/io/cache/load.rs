@@ -1,0 +1,133 @@
+//! A cache as rows. All of it is read once and looked at, so that neither a bad disk nor a stranger's file can do more than end in an error.
+
+use std::path::Path;
+
+use bytemuck::Pod;
+
+use super::card::Card;
+use crate::data::Dataset;
+use crate::data::labels::Labels;
+use crate::data::mapped_rows::MappedRows;
+use crate::error::{Error, Result};
+use crate::platform::digest::Digest;
+use crate::platform::mapped_slice::MappedSlice;
+use crate::platform::pool;
+use crate::text::{self, Text};
+
+/// Features are numbered by 32 bits.
+const MOST_FEATURES: u64 = 1 << 32;
+
+/// The rows of a folder that has this card, and what turns texts into such rows.
+pub(super) fn load(folder: &Path, card: Card) -> Result<(Option<Text>, Dataset)> {
+    let columns = Columns { folder, card: &card };
+    let disk = columns.disk()?;
+    let labels = columns.labels(disk.len())?;
+    let row_weights = columns.weights(disk.len())?;
+    let text = if card.texts { Some(columns.text()?) } else { None };
+    let mut data = Dataset::on_disk(card.features, disk, labels, card.classes);
+    data.row_weights = row_weights;
+    Ok((text, data))
+}
+
+/// The files of a cache, with what its card says of them.
+struct Columns<'a> {
+    folder: &'a Path,
+    card: &'a Card,
+}
+
+impl Columns<'_> {
+    fn damaged(&self, name: &str, reason: impl ToString) -> Error {
+        Error::Cache { path: self.folder.join(name), reason: reason.to_string() }
+    }
+
+    /// The numbers of a column, not yet looked at.
+    fn mapped<T: Pod>(&self, name: &str) -> Result<MappedSlice<T>> {
+        MappedSlice::file(&self.folder.join(name))?.ok_or_else(|| self.damaged(name, "its last number is cut short"))
+    }
+
+    fn check_sum(&self, name: &str, sum: u64) -> Result<()> {
+        if self.card.sums.get(name) == Some(&sum) {
+            return Ok(());
+        }
+        Err(self.damaged(name, "its bytes are not those that were written"))
+    }
+
+    /// A column in memory, with the bytes that were written.
+    fn numbers<T: Pod>(&self, name: &str) -> Result<Vec<T>> {
+        let numbers = self.mapped(name)?.into_vec();
+        self.check_sum(name, Digest::of(bytemuck::cast_slice(&numbers)))?;
+        Ok(numbers)
+    }
+
+    fn disk(&self) -> Result<MappedRows> {
+        let offsets: MappedSlice<usize> = self.mapped("offsets")?;
+        self.check_sum("offsets", Digest::of(bytemuck::cast_slice(&offsets)))?;
+        let disk = MappedRows { offsets, indices: self.mapped("indices")?, values: self.mapped("values")? };
+        let (entries, values) = (disk.indices.len(), disk.values.len());
+        if !is_list_of_ends(&disk.offsets, entries) {
+            return Err(self.damaged("offsets", format!("rows that do not part {entries} entries")));
+        }
+        if values != entries {
+            return Err(self.damaged("values", format!("{values} values for {entries} entries")));
+        }
+        if self.card.features as u64 > MOST_FEATURES {
+            return Err(self.damaged(Card::NAME, format!("{} features", self.card.features)));
+        }
+        // A column each, from its start to its end: disks like that, and so do sums.
+        let features = || {
+            let sum = disk.check_features(self.card.features).map_err(|reason| self.damaged("indices", reason))?;
+            self.check_sum("indices", sum)
+        };
+        let values = || {
+            let sum = disk.check_values().map_err(|reason| self.damaged("values", reason))?;
+            self.check_sum("values", sum)
+        };
+        pool::run(|| {
+            let (features, values) = rayon::join(features, values);
+            features.and(values)
+        })?;
+        Ok(disk)
+    }
+
+    fn labels(&self, rows: usize) -> Result<Labels> {
+        let (ends, labels) = (self.numbers("label-offsets")?, self.numbers("labels")?);
+        let (total, classes) = (labels.len(), self.card.classes.len());
+        let fit = Labels::from_parts(ends, labels).filter(|labels| labels.len() == rows);
+        let labels = fit.ok_or_else(|| self.damaged("label-offsets", format!("not {total} labels of {rows} rows")))?;
+        let mut sorted = Vec::new();
+        for (n, of_row) in labels.iter().enumerate() {
+            sorted.clear();
+            sorted.extend_from_slice(of_row);
+            sorted.sort_unstable();
+            if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+                return Err(self.damaged("labels", format!("row {n} has class {} twice", pair[0])));
+            }
+            if let Some(last) = sorted.last().filter(|&&last| last as usize >= classes) {
+                return Err(self.damaged("labels", format!("row {n} has class {last}, but there are {classes}")));
+            }
+        }
+        Ok(labels)
+    }
+
+    fn weights(&self, rows: usize) -> Result<Vec<f64>> {
+        let weights: Vec<f64> = self.numbers("weights")?;
+        if !weights.is_empty() && weights.len() != rows {
+            return Err(self.damaged("weights", format!("{} weights for {rows} rows", weights.len())));
+        }
+        if let Some(n) = weights.iter().position(|weight| !(weight.is_finite() && *weight >= 0.0)) {
+            return Err(self.damaged("weights", format!("row {n} has the weight {}", weights[n])));
+        }
+        Ok(weights)
+    }
+
+    fn text(&self) -> Result<Text> {
+        let (terms, idf) = (self.numbers::<u8>("terms")?, self.numbers("idf")?);
+        text::from_parts(self.card.origin.text, &terms, idf, self.card.features)
+            .map_err(|reason| self.damaged("terms", reason))
+    }
+}
+
+/// Whether these part so many things: from 0 to all of them, never falling.
+fn is_list_of_ends(ends: &[usize], things: usize) -> bool {
+    ends.first() == Some(&0) && ends.last() == Some(&things) && ends.is_sorted()
+}

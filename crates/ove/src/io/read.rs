@@ -1,0 +1,190 @@
+//! Reads data files: rows of numbers into a [`Dataset`], raw text into [`Texts`], which [`text`](crate::text) turns into one.
+//!
+//! Eight formats are known; each has its own file, which tells its form. The format is found by the name of the file,
+//! else by its first bytes. Any of them may be compressed with gzip, whatever its name. `-` is standard input.
+//!
+//! ```no_run
+//! let train = ove::io::read::read("train.svm.gz".as_ref(), &ove::io::read::ReadOptions::default())?;
+//! println!("{} rows, {} features, {} classes", train.len(), train.features(), train.classes.len());
+//! # Ok::<(), ove::Error>(())
+//! ```
+
+mod arff;
+pub mod class_weights;
+pub(crate) mod classes;
+pub mod counts;
+mod detect;
+mod fasttext;
+mod idx;
+mod libsvm;
+mod lines;
+mod number;
+mod pair;
+mod pieces;
+mod row;
+mod source;
+mod texts;
+mod triples;
+mod tsv;
+mod weight;
+mod xmc;
+
+use std::path::Path;
+
+use crate::data::Dataset;
+pub use crate::data::{OnError, Skipped};
+use crate::error::{Error, Place, Result};
+use crate::platform::names::names;
+pub use pieces::Pieces;
+use source::Source;
+pub use texts::Texts;
+
+/// The form of a data file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// `label,label index:value index:value …`, also called svmlight.
+    Libsvm,
+    /// The extreme classification repository: a header, then `label,label feature:value …`.
+    Xmc,
+    /// MNIST's binary images, with the labels in a second file.
+    Idx,
+    /// Weka's attribute-relation file, dense or sparse, with one class or with labels as Mulan and MEKA mark them.
+    Arff,
+    /// `document word count`, with labels and vocabulary in files beside it, as 20 Newsgroups comes.
+    Triples,
+    /// `text<TAB>label label …`, with a weight in a third column or without.
+    Tsv,
+    /// `label label …<TAB>text`, the same.
+    TsvLabelFirst,
+    /// `__label__a __label__b text`, as fastText has it.
+    Fasttext,
+}
+
+names!(Format, "format", {
+    Libsvm => "libsvm", Xmc => "xmc", Idx => "idx", Arff => "arff", Triples => "triples",
+    Tsv => "tsv", TsvLabelFirst => "tsv-label-first", Fasttext => "fasttext",
+});
+
+impl Format {
+    /// Whether it is raw text, not rows of numbers.
+    pub fn is_text(self) -> bool {
+        matches!(self, Format::Tsv | Format::TsvLabelFirst | Format::Fasttext)
+    }
+}
+
+/// What a data file holds.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// Rows of numbers.
+    Rows(Dataset),
+    /// Raw text.
+    Texts(Texts),
+}
+
+/// How to read a file.
+#[derive(Debug, Clone, Copy)]
+pub struct ReadOptions {
+    /// The format; found from the file if not given.
+    pub format: Option<Format>,
+    /// ARFF: how many of the last attributes are labels; found from the file if not given.
+    pub labels: Option<usize>,
+    /// Whether only the first label of each row counts, as in the paper's experiments.
+    pub first_label: bool,
+    /// Whether a row without a label is an error.
+    pub labels_required: bool,
+    /// What to do about a row that cannot be read.
+    pub on_error: OnError,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        ReadOptions { format: None, labels: None, first_label: false, labels_required: true, on_error: OnError::Stop }
+    }
+}
+
+/// Reads a file with rows of numbers, and the files beside it that belong to it. The path `-` is standard input.
+pub fn read(path: &Path, options: &ReadOptions) -> Result<Dataset> {
+    match read_any(path, options)? {
+        Input::Rows(data) => Ok(data),
+        Input::Texts(_) => Err(wrong_file(path, "raw text", "rows of numbers are wanted")),
+    }
+}
+
+/// Reads a data file of any kind.
+pub fn read_any(path: &Path, options: &ReadOptions) -> Result<Input> {
+    read_source(Source::open(path)?, options, detect::format)
+}
+
+/// Reads what a file of this name would hold; there are no files beside it.
+pub fn read_bytes(name: &Path, content: Vec<u8>, options: &ReadOptions) -> Result<Input> {
+    read_source(Source::from_bytes(name, content)?, options, detect::format)
+}
+
+/// Reads a file of raw text: a plain one, with a text a line, is one too where no labels are required.
+pub fn read_texts(path: &Path, options: &ReadOptions) -> Result<Texts> {
+    match read_source(Source::open(path)?, options, detect::text_format)? {
+        Input::Texts(texts) => Ok(texts),
+        Input::Rows(_) => Err(wrong_file(path, "rows of numbers", "texts are wanted")),
+    }
+}
+
+fn read_source(source: Source, options: &ReadOptions, detect: fn(&Source) -> Result<Format>) -> Result<Input> {
+    let path = source.path().to_owned();
+    if source.head().is_empty() {
+        return Err(no_rows(&path));
+    }
+    let format = match options.format {
+        Some(format) => format,
+        None => detect(&source)?,
+    };
+    if source.is_stdin() && options.labels_required && matches!(format, Format::Idx | Format::Triples) {
+        let must = "be a format with its labels in the same file, to be read from standard input";
+        return Err(Error::setting("format", must, format));
+    }
+    match read_format(source, format, options)? {
+        Input::Rows(data) if data.is_empty() => Err(no_rows(&path)),
+        Input::Texts(texts) if texts.is_empty() => Err(no_rows(&path)),
+        input => Ok(input),
+    }
+}
+
+/// Reads a file whose format is known; it may have no rows.
+fn read_format(source: Source, format: Format, options: &ReadOptions) -> Result<Input> {
+    let input = match format {
+        Format::Libsvm => Input::Rows(libsvm::read(source, options)?),
+        Format::Xmc => Input::Rows(xmc::read(source, options)?),
+        Format::Idx => Input::Rows(idx::read(source, options.labels_required)?),
+        Format::Arff => Input::Rows(arff::read(source, options)?),
+        Format::Triples => Input::Rows(triples::read(source, options)?),
+        Format::Tsv => Input::Texts(texts::read(source, options, tsv::text_first)?),
+        Format::TsvLabelFirst => Input::Texts(texts::read(source, options, tsv::label_first)?),
+        Format::Fasttext => Input::Texts(texts::read(source, options, fasttext::line)?),
+    };
+    Ok(match input {
+        Input::Rows(mut data) => {
+            if options.first_label {
+                data.labels.keep_first();
+            }
+            // A row that was left out may have been the only one of a class.
+            if options.first_label || data.skipped.count() > 0 {
+                data.drop_unused_classes();
+            }
+            Input::Rows(data)
+        }
+        input => input,
+    })
+}
+
+fn no_rows(path: &Path) -> Error {
+    wrong_file(path, "no rows", "there must be at least one")
+}
+
+/// An error about a file as a whole.
+fn wrong_file(path: &Path, found: impl Into<String>, allowed: impl Into<String>) -> Error {
+    wrong_place(path, 0, 0, found, allowed)
+}
+
+/// An error about a place in a file.
+fn wrong_place(path: &Path, line: usize, column: usize, found: impl Into<String>, allowed: impl Into<String>) -> Error {
+    Error::Input { place: Place { path: path.to_owned(), line, column }, found: found.into(), allowed: allowed.into() }
+}

@@ -1,0 +1,283 @@
+//! Texts with their labels, a line each, read on all cores.
+//!
+//! The whole file is held in memory and the texts stay where they stand in it. Pieces of it that end with a line are
+//! read side by side, each with numbers of its own for its labels; the numbers of all come last, by name. What a line
+//! means, the file of its format says. Of a compressed file, unpacking takes longer than all the rest.
+
+use std::ops::Range;
+use std::path::Path;
+use std::string::FromUtf8Error;
+
+use memchr::{memchr, memchr_iter};
+use rayon::prelude::*;
+
+use super::classes::Names;
+use super::lines::{Line, strip};
+use super::source::Source;
+use super::{OnError, ReadOptions, Skipped, wrong_place};
+use crate::data::Dataset;
+use crate::data::labels::Labels;
+use crate::error::{Error, Result};
+use crate::text::{Text, TextOptions};
+
+/// How much a thread reads at a time: enough that few names of labels are numbered twice.
+const PIECE_BYTES: usize = 4 << 20;
+
+/// Texts with their classes, as read from a file.
+#[derive(Debug, Clone, Default)]
+pub struct Texts {
+    content: String,
+    /// Where each text stands in it.
+    places: Vec<Range<usize>>,
+    /// The classes of each text, as indices into `classes`.
+    pub labels: Labels,
+    /// How often each text counts in training; empty: every text once.
+    pub row_weights: Vec<f64>,
+    /// The name of each class.
+    pub classes: Vec<String>,
+    /// The lines that were left out.
+    pub skipped: Skipped,
+}
+
+impl Texts {
+    /// How many texts.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether there is no text.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The texts.
+    pub fn texts(&self) -> Vec<&str> {
+        self.places.par_iter().map(|place| &self.content[place.clone()]).collect()
+    }
+
+    /// Finds their vocabulary and makes their rows.
+    pub fn fit(self, options: &TextOptions) -> Result<(Text, Dataset)> {
+        let (text, data) = Text::fit(options, &self.texts())?;
+        Ok((text, self.with_rows(data)))
+    }
+
+    /// Extends a vocabulary by theirs and makes their rows.
+    pub fn extend(self, text: &Text) -> Result<(Text, Dataset)> {
+        let text = text.extended(&self.texts())?;
+        let data = self.rows(&text)?;
+        Ok((text, data))
+    }
+
+    /// Their rows in the vocabulary of others.
+    pub fn rows(self, text: &Text) -> Result<Dataset> {
+        let data = text.rows(&self.texts());
+        Ok(self.with_rows(data))
+    }
+
+    fn with_rows(self, mut data: Dataset) -> Dataset {
+        (data.labels, data.row_weights, data.classes) = (self.labels, self.row_weights, self.classes);
+        data.skipped = self.skipped;
+        data
+    }
+}
+
+/// What a line says is told to the piece it stands in.
+pub(super) type ReadLine = for<'a> fn(&Line<'a>, &mut Piece<'a>) -> Result<()>;
+
+pub(super) fn read(mut source: Source, options: &ReadOptions, line: ReadLine) -> Result<Texts> {
+    let content = source.read_all()?;
+    let mut skipped = Skipped::default();
+    let content = match String::from_utf8(content) {
+        Ok(content) => content,
+        Err(error) if options.on_error == OnError::Skip => without_bad_lines(&source, error, &mut skipped)?,
+        Err(error) => return Err(not_utf8(&source, &error)),
+    };
+    let lines = pieces(&source, &content);
+    let pieces: Vec<Result<Piece>> = lines.into_par_iter().map(|lines| Piece::read(lines, options, line)).collect();
+    // The first error of the file, not that of the first thread to meet one.
+    let mut texts = join(pieces.into_iter().collect::<Result<_>>()?);
+    texts.content = content;
+    texts.skipped.join(skipped);
+    Ok(texts)
+}
+
+/// The content with blanks in place of the lines that are not UTF-8. Where texts are only predicted, they stay lines.
+fn without_bad_lines(source: &Source, error: FromUtf8Error, skipped: &mut Skipped) -> Result<String> {
+    let mut content = error.into_bytes();
+    for (line, number) in content.split_inclusive_mut(|&byte| byte == b'\n').zip(source.lines_before() + 1..) {
+        if let Err(error) = str::from_utf8(line) {
+            let at = error.valid_up_to();
+            let column = at + 1 - if number == 1 { skipped_bytes(line, 0) } else { 0 };
+            let error = wrong_place(source.path(), number, column, format!("byte {:#04x}", line[at]), "text is UTF-8");
+            skipped.take(OnError::Skip, error)?;
+            line.iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+        }
+    }
+    String::from_utf8(content).map_err(|error| not_utf8(source, &error))
+}
+
+fn not_utf8(source: &Source, error: &FromUtf8Error) -> Error {
+    let (before, after) = error.as_bytes().split_at(error.utf8_error().valid_up_to());
+    let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let number = source.lines_before() + 1 + before.iter().filter(|&&byte| byte == b'\n').count();
+    let column = before.len() + 1 - start - if number == 1 { skipped_bytes(before, start) } else { 0 };
+    wrong_place(source.path(), number, column, format!("byte {:#04x}", after[0]), "text is UTF-8")
+}
+
+/// How many bytes of a line that starts at `start` are a byte order mark.
+fn skipped_bytes(content: &[u8], start: usize) -> usize {
+    if start == 0 && content.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 }
+}
+
+/// A part of a file that ends with a line.
+struct Lines<'a> {
+    path: &'a Path,
+    text: &'a str,
+    /// Where it starts in the file.
+    start: usize,
+    /// How many lines stand before it.
+    number: usize,
+}
+
+impl<'a> Lines<'a> {
+    fn each(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let mut rest = self.text;
+        std::iter::from_fn(move || {
+            let (line, others) = rest.split_at(memchr(b'\n', rest.as_bytes()).map_or(rest.len(), |at| at + 1));
+            rest = others;
+            (!line.is_empty()).then_some(line)
+        })
+    }
+
+    fn count(&self) -> usize {
+        memchr_iter(b'\n', self.text.as_bytes()).count()
+    }
+}
+
+fn pieces<'a>(source: &'a Source, content: &'a str) -> Vec<Lines<'a>> {
+    let (mut pieces, mut start, mut number) = (Vec::new(), 0, source.lines_before());
+    let path = source.path();
+    while start < content.len() {
+        let bytes = &content.as_bytes()[start..];
+        let ahead = PIECE_BYTES.min(bytes.len());
+        let end = bytes[ahead..].iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |at| ahead + at + 1);
+        pieces.push(Lines { path, text: &content[start..start + end], start, number: 0 });
+        start += end;
+    }
+    let lines: Vec<usize> = pieces.par_iter().map(|piece| piece.count()).collect();
+    for (piece, lines) in pieces.iter_mut().zip(lines) {
+        piece.number = number;
+        number += lines;
+    }
+    pieces
+}
+
+/// What the lines of a piece say.
+pub(super) struct Piece<'a> {
+    /// Whether a line without a label is an error; if not, labels are not looked at.
+    pub labels_required: bool,
+    first_label: bool,
+    names: Names<&'a str>,
+    labels: Labels,
+    /// The labels of the line that is being read.
+    row: Vec<u32>,
+    row_weights: Vec<f64>,
+    places: Vec<Range<usize>>,
+    /// Where the line that is being read starts in the file.
+    start: usize,
+    skipped: Skipped,
+}
+
+impl<'a> Piece<'a> {
+    fn read(lines: Lines<'a>, options: &ReadOptions, read_line: ReadLine) -> Result<Self> {
+        let mut piece = Piece {
+            labels_required: options.labels_required,
+            first_label: options.first_label,
+            names: Names::default(),
+            labels: Labels::default(),
+            row: Vec::new(),
+            row_weights: Vec::new(),
+            places: Vec::new(),
+            start: lines.start,
+            skipped: Skipped::default(),
+        };
+        for (text, number) in lines.each().zip(lines.number + 1..) {
+            let (first, end) = (number == 1, piece.start + text.len());
+            let text = strip(text, first);
+            piece.start += if first { skipped_bytes(lines.text.as_bytes(), 0) } else { 0 };
+            let line = Line::new(text, number, lines.path);
+            // Lines of a file to predict stay in step with the lines that are printed, so none of them is skipped.
+            if !(options.labels_required && text.trim_ascii().is_empty()) {
+                read_line(&line, &mut piece).or_else(|error| piece.leave_out_line(options.on_error, error))?;
+            }
+            piece.start = end;
+        }
+        Ok(piece)
+    }
+
+    /// The number of each of its names among all. Only names that a row has count: a line that was left out may have brought others.
+    fn number(&self, names: &mut Names<&'a str>) -> Vec<u32> {
+        let own = self.names.all();
+        let mut used = vec![self.skipped.count() == 0; own.len()];
+        if self.skipped.count() > 0 {
+            self.labels.all().iter().for_each(|&label| used[label as usize] = true);
+        }
+        own.iter().zip(used).map(|(name, used)| if used { names.number(name) } else { 0 }).collect()
+    }
+
+    /// Forgets the line that is being read.
+    fn leave_out_line(&mut self, on_error: OnError, error: Error) -> Result<()> {
+        self.row.clear();
+        self.row_weights.truncate(self.places.len());
+        self.skipped.take(on_error, error)
+    }
+
+    /// Adds a label to the line that is being read.
+    pub fn label(&mut self, name: &'a str) {
+        if self.first_label && !self.row.is_empty() {
+            return;
+        }
+        self.row.push(self.names.number(name));
+    }
+
+    /// Says how often the line that is being read counts.
+    pub fn weight(&mut self, weight: f64) {
+        self.row_weights.resize(self.places.len(), 1.0);
+        self.row_weights.push(weight);
+    }
+
+    /// Ends the line, whose text stands in this part of it.
+    pub fn end_line(&mut self, line: &Line, text: Range<usize>) -> Result<()> {
+        if self.row.is_empty() && self.labels_required {
+            return Err(line.no_label());
+        }
+        self.labels.push(&self.row);
+        self.row.clear();
+        self.places.push(self.start + text.start..self.start + text.end);
+        Ok(())
+    }
+}
+
+/// All pieces, with the classes numbered by name.
+fn join(pieces: Vec<Piece>) -> Texts {
+    let mut names = Names::default();
+    let numbers: Vec<Vec<u32>> = pieces.iter().map(|piece| piece.number(&mut names)).collect();
+    let (classes, places) = names.sorted();
+    let mut texts = Texts { classes, ..Texts::default() };
+    let rows = pieces.iter().map(|piece| piece.places.len()).sum();
+    texts.places.reserve_exact(rows);
+    texts.labels.reserve(rows);
+    for (piece, numbers) in pieces.into_iter().zip(numbers) {
+        texts.labels.append(&piece.labels, |label| places[numbers[label as usize] as usize]);
+        if !piece.row_weights.is_empty() {
+            texts.row_weights.resize(texts.places.len(), 1.0);
+            texts.row_weights.extend(piece.row_weights);
+        }
+        texts.places.extend(piece.places);
+        texts.skipped.join(piece.skipped);
+        if !texts.row_weights.is_empty() {
+            texts.row_weights.resize(texts.places.len(), 1.0);
+        }
+    }
+    texts
+}

@@ -1,0 +1,122 @@
+//! How good a model is on rows whose classes are known.
+//!
+//! Probabilities are those of the exact softmax over all classes, whatever the model was trained with. Precision, nDCG and
+//! propensity-scored precision at k are those of the extreme-classification repository; with one class a row, precision at k is at
+//! most 1/k. A label that the model never saw is one that no prediction hits: it counts where these measures compare with the best
+//! possible ranking, the last as a class without training rows, and `nlpd` and `bound` leave it out. Every row counts
+//! once, whatever rows and classes weighed in training.
+
+mod confused;
+mod per_row;
+mod propensity;
+mod reliability;
+
+use rayon::prelude::*;
+
+use crate::data::{Labels, Row, Rows};
+use crate::error::{Error, Result};
+use crate::model::{Evaluation, Model};
+use crate::platform::pool;
+use crate::scores::SoftmaxScores;
+use per_row::{Measures, Outcome, Scorer};
+use reliability::{bins, calibration_error};
+
+/// Rows that one task scores.
+const ROWS_PER_TASK: usize = 64;
+
+/// Evaluates a model on rows. `labels` index the model's classes, as after [`Dataset::use_classes`].
+///
+/// [`Dataset::use_classes`]: crate::Dataset::use_classes
+///
+/// # Errors
+/// [`Error::Mismatch`] if there is no row, or rows and labels do not fit together.
+pub fn evaluate(model: &Model, rows: Rows<'_>, labels: &Labels) -> Result<Evaluation> {
+    check(model, rows, labels)?;
+    let measures = Measures::new(model);
+    let outcomes = pool::run(|| match model.scores.predictor().softmax() {
+        Some(softmax) => by_softmax(softmax, model, &measures, rows, labels),
+        None => by_measures(model, &measures, rows, labels),
+    });
+    Ok(summarise(model, &measures, &outcomes, labels))
+}
+
+/// The outcomes of scores with a softmax.
+fn by_softmax(
+    softmax: &dyn SoftmaxScores,
+    model: &Model,
+    measures: &Measures,
+    rows: Rows<'_>,
+    labels: &Labels,
+) -> Vec<Outcome> {
+    let mut outcomes = vec![Outcome::default(); rows.len()];
+    outcomes.par_chunks_mut(ROWS_PER_TASK).enumerate().for_each(|(task, outcomes)| {
+        let mut scorer = Scorer::new(softmax, model.card.temperature, measures);
+        for (n, outcome) in (task * ROWS_PER_TASK..).zip(outcomes) {
+            *outcome = scorer.outcome(rows.row(n), &labels[n], labels.unseen(n));
+        }
+    });
+    outcomes
+}
+
+/// The outcomes of scores that measure rows themselves.
+fn by_measures(model: &Model, measures: &Measures, rows: Rows<'_>, labels: &Labels) -> Vec<Outcome> {
+    let rows: Vec<Row<'_>> = rows.iter(0..rows.len()).collect();
+    let measured = model.scores.predictor().measure(&rows, &|n| labels[n].to_vec(), per_row::TOP);
+    measured.iter().enumerate().map(|(n, row)| measures.of_measured(row, &labels[n], labels.unseen(n))).collect()
+}
+
+fn check(model: &Model, rows: Rows<'_>, labels: &Labels) -> Result<()> {
+    if labels.len() != rows.len() || rows.is_empty() {
+        return Err(Error::Mismatch {
+            found: format!("labels of {} rows for {} rows", labels.len(), rows.len()),
+            allowed: "there has to be at least one row, and each has its own".into(),
+        });
+    }
+    let classes = model.classes();
+    match labels.all().iter().find(|&&label| label as usize >= classes) {
+        Some(label) => Err(Error::Mismatch {
+            found: format!("a row has the class {label}"),
+            allowed: format!("the model has {classes} classes"),
+        }),
+        None => Ok(()),
+    }
+}
+
+fn summarise(model: &Model, measures: &Measures, outcomes: &[Outcome], known: &Labels) -> Evaluation {
+    let rows = outcomes.len() as f64;
+    let sum = |of: &dyn Fn(&Outcome) -> f64| outcomes.iter().map(of).sum::<f64>();
+    let precision = |k: usize| sum(&|o| o.hits_within(k) as f64 / k as f64) / rows;
+    let labels: usize = outcomes.iter().map(|o| o.labels).sum();
+    let bound = measures.has_bound().then(|| sum(&|o| o.bound));
+    let has_softmax = model.scores.predictor().softmax().is_some();
+    // What no ranking can reach is not missed.
+    let psp = |i: usize| match sum(&|o| o.best_propensity[i]) {
+        0.0 => 0.0,
+        best => sum(&|o| o.propensity[i]) / best,
+    };
+    let reliability = bins(outcomes, |o| o.confidence);
+    Evaluation {
+        error: sum(&|o| if o.hits[0] { 0.0 } else { 1.0 }) / rows,
+        nlpd: -sum(&|o| o.log_probability) / labels as f64,
+        bound,
+        gap: bound.map(|bound| sum(&|o| o.exact) - bound),
+        effective_rivals: has_softmax.then(|| sum(&|o| o.effective_rivals) / labels as f64),
+        precision_at_1: precision(1),
+        precision_at_3: precision(3),
+        precision_at_5: precision(5),
+        ndcg_at_3: sum(&|o| o.normalised_gain(3)) / rows,
+        ndcg_at_5: sum(&|o| o.normalised_gain(5)) / rows,
+        psp_at_1: psp(0),
+        psp_at_3: psp(1),
+        psp_at_5: psp(2),
+        ece: calibration_error(&reliability),
+        ece_uncalibrated: model.is_calibrated().then(|| calibration_error(&bins(outcomes, |o| o.raw_confidence))),
+        reliability,
+        confused: confused::pairs(outcomes, known, &model.card.classes),
+        rows: outcomes.len(),
+        labels,
+        unknown_rows: outcomes.iter().filter(|o| o.labels == 0).count(),
+        classes: model.classes(),
+        features: model.features(),
+    }
+}

@@ -1,0 +1,171 @@
+//! What one row contributes to an evaluation.
+
+use super::propensity::Propensities;
+use crate::bound::Objective;
+use crate::bound::all_classes::most_frequent;
+use crate::bound::negatives::Negatives;
+use crate::bound::values::Values;
+use crate::data::Row;
+use crate::model::Model;
+use crate::platform::math::log_sum_exp;
+use crate::platform::top_k::top_k;
+use crate::sample::SamplerKind;
+use crate::scores::{Measured, SoftmaxScores};
+
+/// The ranks at which rankings are cut.
+pub(super) const AT: [usize; 3] = [1, 3, 5];
+
+/// How many classes of a ranking are looked at.
+pub(super) const TOP: usize = 5;
+
+/// What one row contributes.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Outcome {
+    /// How many labels the model knows, and how many it does not.
+    pub labels: usize,
+    unseen: usize,
+    /// The best class.
+    pub best: u32,
+    /// Which of the best classes are labels.
+    pub hits: [bool; TOP],
+    /// The probability of the best class, and what it would be without calibration.
+    pub confidence: f64,
+    pub raw_confidence: f64,
+    /// Σ log p(label) over all classes.
+    pub log_probability: f64,
+    /// Σ log p(label) among itself and the classes that are no labels: what the bound bounds.
+    pub exact: f64,
+    /// The objective.
+    pub bound: f64,
+    /// Σ K_eff over the labels.
+    pub effective_rivals: f64,
+    /// Σ 1/p_l of the hits, cut at [`AT`], and that of the best possible ranking.
+    pub propensity: [f64; AT.len()],
+    pub best_propensity: [f64; AT.len()],
+}
+
+impl Outcome {
+    /// How many of the best `k` classes are labels.
+    pub fn hits_within(&self, k: usize) -> usize {
+        self.hits[..k].iter().filter(|&&hit| hit).count()
+    }
+
+    /// Σ 1/log₂(rank + 1) over the hits among the best `k` classes, beside the same with all labels in front.
+    pub fn normalised_gain(&self, k: usize) -> f64 {
+        let gain = |rank: usize| 1.0 / (rank as f64 + 2.0).log2();
+        let possible: f64 = (0..k.min(self.labels + self.unseen)).map(gain).sum();
+        let reached: f64 = (0..k).filter(|&rank| self.hits[rank]).map(gain).sum();
+        if possible > 0.0 { reached / possible } else { 0.0 }
+    }
+}
+
+/// What all rows share.
+pub(super) struct Measures {
+    /// The objective, where it is a bound that can be computed from the scores of a row.
+    bound: Option<Values>,
+    propensities: Propensities,
+}
+
+impl Measures {
+    pub fn new(model: &Model) -> Self {
+        Measures { bound: bound_of(model), propensities: Propensities::new(&model.card) }
+    }
+
+    /// Whether the objective of the model is a bound that rows have.
+    pub fn has_bound(&self) -> bool {
+        self.bound.is_some()
+    }
+
+    /// Of a row that the scores have measured, with its labels, and the number of those that the model does not know.
+    pub fn of_measured(&self, measured: &Measured, labels: &[u32], unseen: usize) -> Outcome {
+        let top: Vec<u32> = measured.top.iter().map(|prediction| prediction.class).collect();
+        Outcome {
+            confidence: measured.top[0].probability,
+            raw_confidence: measured.raw_confidence,
+            log_probability: measured.log_probability,
+            ..self.ranked(&top, labels, unseen)
+        }
+    }
+
+    /// What a ranking of classes tells.
+    fn ranked(&self, top: &[u32], labels: &[u32], unseen: usize) -> Outcome {
+        let mut hits = [false; TOP];
+        top.iter().zip(&mut hits).for_each(|(class, hit)| *hit = labels.contains(class));
+        Outcome {
+            labels: labels.len(),
+            unseen,
+            best: top[0],
+            hits,
+            propensity: self.propensities.of_hits(top, &hits),
+            best_propensity: self.propensities.of_best(labels, unseen),
+            ..Outcome::default()
+        }
+    }
+}
+
+/// The objective that a model was trained with, if it is a bound that can be computed here: a sampled softmax is none, the
+/// C of merged rivals belongs to training rows, and trees maximise no bound.
+fn bound_of(model: &Model) -> Option<Values> {
+    let options = &model.card.options;
+    let bound = options.bound()?;
+    let merges_rivals = bound.objective == Objective::Merged
+        && options.stochastic().is_some_and(|stochastic| stochastic.sampler == SamplerKind::Rivals);
+    if !bound.objective.is_bound() || merges_rivals {
+        return None;
+    }
+    let mass: Vec<f64> = model.card.counts.iter().map(|&count| count as f64).collect();
+    Some(Values::new(bound.objective, most_frequent(&mass, bound.objective, bound.merge)))
+}
+
+/// Scores row after row in the same memory.
+pub(super) struct Scorer<'a> {
+    softmax: &'a dyn SoftmaxScores,
+    temperature: Option<f64>,
+    measures: &'a Measures,
+    scores: Vec<f32>,
+    label_scores: Vec<f64>,
+    negatives: Negatives,
+}
+
+impl<'a> Scorer<'a> {
+    pub fn new(softmax: &'a dyn SoftmaxScores, temperature: Option<f64>, measures: &'a Measures) -> Self {
+        let scores = vec![0.0; softmax.classes()];
+        Scorer { softmax, temperature, measures, scores, label_scores: Vec::new(), negatives: Negatives::default() }
+    }
+
+    /// Of a row with these labels, and so many that the model does not know.
+    pub fn outcome(&mut self, row: Row<'_>, labels: &[u32], unseen: usize) -> Outcome {
+        self.softmax.scores(row, &mut self.scores);
+        let top = top_k(&self.scores, TOP);
+        let best = f64::from(self.scores[top[0] as usize]);
+        let raw_confidence = self.temperature.map_or(0.0, |temperature| {
+            let terms = self.scores.iter().map(|&score| (temperature * (f64::from(score) - best)).exp());
+            1.0 / terms.sum::<f64>()
+        });
+        self.take_labels(labels);
+        self.negatives.fill(&self.scores);
+        let total = log_sum_exp(self.label_scores.iter().copied().chain([self.negatives.log_sum]));
+        let exact = self.label_scores.iter().map(|&label| self.negatives.log_probability(label)).sum();
+        let effective_rivals = self.label_scores.iter().map(|&label| self.negatives.effective_rivals(label)).sum();
+        let (label_scores, scores, negatives) = (&self.label_scores, &self.scores, &mut self.negatives);
+        let bound = self.measures.bound.as_ref().map(|bound| bound.of_labels(label_scores, scores, negatives));
+        Outcome {
+            confidence: (best - total).exp(),
+            raw_confidence,
+            log_probability: self.label_scores.iter().map(|label| label - total).sum(),
+            exact,
+            effective_rivals,
+            bound: bound.unwrap_or_default(),
+            ..self.measures.ranked(&top, labels, unseen)
+        }
+    }
+
+    /// Moves the scores of the labels out of those of all classes.
+    fn take_labels(&mut self, labels: &[u32]) {
+        self.label_scores.clear();
+        for &label in labels {
+            let score = std::mem::replace(&mut self.scores[label as usize], f32::NEG_INFINITY);
+            self.label_scores.push(f64::from(score));
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Whether probabilities mean what they say: of rows whose best class has about probability p, a share of p should be right.
+
+use super::per_row::Outcome;
+use crate::model::Bin;
+
+/// Bins of equal width.
+const BINS: usize = 15;
+
+/// The bins that have rows, by rising probability.
+pub(super) fn bins(outcomes: &[Outcome], confidence: impl Fn(&Outcome) -> f64) -> Vec<Bin> {
+    let mut bins = [Bin::default(); BINS];
+    for outcome in outcomes {
+        let confidence = confidence(outcome);
+        let bin = &mut bins[((confidence * BINS as f64) as usize).min(BINS - 1)];
+        bin.rows += 1;
+        bin.confidence += confidence;
+        bin.accuracy += f64::from(u8::from(outcome.hits[0]));
+    }
+    let mean = |bin: Bin| {
+        let rows = bin.rows as f64;
+        Bin { confidence: bin.confidence / rows, accuracy: bin.accuracy / rows, ..bin }
+    };
+    bins.into_iter().filter(|bin| bin.rows > 0).map(mean).collect()
+}
+
+/// Expected calibration error: Σ over bins of rows·|accuracy − confidence| / all rows.
+pub(super) fn calibration_error(bins: &[Bin]) -> f64 {
+    let rows: usize = bins.iter().map(|bin| bin.rows).sum();
+    bins.iter().map(|bin| bin.rows as f64 * (bin.accuracy - bin.confidence).abs()).sum::<f64>() / rows as f64
+}

@@ -1,0 +1,230 @@
+//! The model file: safetensors, so that NumPy and Torch can read the weights too.
+//!
+//! Each kind of scores has tensors of its own: `weights` (features × classes) and `bias` of linear scores, where weights
+//! that share cells are a list of them and the metadata entry `hashed_features` gives the number of features;
+//! `feature_vectors`, `class_vectors` and `bias` of factored ones; sparse blocks of pruned weights and of trees. A model
+//! trained on raw text also has `terms` (UTF-8, one per line) and `idf`, a weight per term: a million of them load faster
+//! so than from JSON. The metadata entry `ove` holds the [`Card`] as JSON, and `version` the version of this layout. A
+//! file is written beside its final place, synced and renamed: there is the old model or the new one, never a part of one.
+
+mod factored;
+mod linear;
+mod sparse;
+mod trees;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+use memmap2::{Mmap, MmapMut};
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
+use serde_json::json;
+
+use super::{Card, Model};
+use crate::error::{Error, Result};
+use crate::io::atomic::{unwritten, write_beside};
+use crate::io::tensors::{self, Tensor};
+use crate::options::ScoreOptions;
+use crate::platform::mapped_slice::MappedSlice;
+use crate::platform::{memory, pool};
+use crate::scores::Scores;
+use crate::text::{self, Text, TextOptions};
+
+const VERSION: &str = "5";
+
+impl Model {
+    /// Writes the model.
+    ///
+    /// # Errors
+    /// [`Error::ModelFile`] for a model with a weight that is not finite, [`Error::File`] if it cannot be written.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let unusable = |reason: String| Error::ModelFile { path: path.to_owned(), reason };
+        if !pool::run(|| self.scores.are_finite()) {
+            return Err(unusable("a weight that is not finite".into()));
+        }
+        let (header, tensors) = self.contents().map_err(|e| unusable(e.to_string()))?;
+        write_beside(path, |beside| {
+            let size = header.len() + tensors.iter().map(Tensor::len).sum::<usize>();
+            let write = || tensors::write(&header, &tensors, &mut File::create(beside)?);
+            write().map_err(|e| unwritten(path, size, e))
+        })
+    }
+
+    /// The bytes of a file of the model.
+    ///
+    /// # Panics
+    /// If the card cannot be written as JSON.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let (header, tensors) = self.contents().expect("a card is JSON");
+        let mut bytes = Vec::new();
+        tensors::write(&header, &tensors, &mut bytes).expect("memory takes everything");
+        bytes
+    }
+
+    /// The header of the file and what follows it.
+    fn contents(&self) -> serde_json::Result<(String, Vec<Tensor<'_>>)> {
+        let mut metadata = json!({ "ove": serde_json::to_string(&self.card)?, "version": VERSION });
+        if let Scores::Linear(linear) = &self.scores
+            && linear.is_hashed()
+        {
+            metadata["hashed_features"] = linear.features().to_string().into();
+        }
+        let mut tensors = self.scores.predictor().tensors();
+        if let Some(text) = &self.card.text {
+            tensors.push(Tensor::list("idf", "F32", text.idf()));
+            tensors.push(Tensor::list("terms", "U8", text.names().lines().as_bytes()));
+        }
+        Ok((tensors::header(metadata, &tensors), tensors))
+    }
+
+    /// Reads a model into memory.
+    ///
+    /// # Errors
+    /// [`Error::File`] if it cannot be read, [`Error::ModelFile`] if it is not a usable model.
+    pub fn load(path: &Path) -> Result<Model> {
+        Model::open(path, false)
+    }
+
+    /// Uses a model where its file lies, which programs share and which takes no time to read.
+    ///
+    /// The file must not be changed meanwhile; to save another in its place is no change. The weights of linear and
+    /// factored scores are not checked for being finite.
+    ///
+    /// # Errors
+    /// As [`Model::load`].
+    pub fn map(path: &Path) -> Result<Model> {
+        Model::open(path, true)
+    }
+
+    /// Uses a model that lies in memory as it would in a file, after one copy, with the checks of [`Model::map`].
+    ///
+    /// # Errors
+    /// As [`Model::load`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Model> {
+        let path = Path::new("a model in memory");
+        let copy = || -> io::Result<Mmap> {
+            let mut memory = MmapMut::map_anon(bytes.len())?;
+            memory.copy_from_slice(bytes);
+            memory.make_read_only()
+        };
+        let file = copy().map_err(|e| Error::file(path, e))?;
+        parse(&Source { file: Arc::new(file), mapped: true }, path)
+    }
+
+    fn open(path: &Path, mapped: bool) -> Result<Model> {
+        let file = memory::map(path).map_err(|e| Error::file(path, e))?;
+        parse(&Source { file: Arc::new(file), mapped }, path)
+    }
+}
+
+/// A file whose numbers are used where they lie, or copied.
+struct Source {
+    file: Arc<Mmap>,
+    mapped: bool,
+}
+
+impl Source {
+    /// Bytes of the file as numbers.
+    fn numbers<T: Pod>(&self, bytes: &[u8]) -> MappedSlice<T> {
+        let start = bytes.as_ptr() as usize - self.file.as_ptr() as usize;
+        match self.mapped {
+            true => MappedSlice::mapped(&self.file, start..start + bytes.len()),
+            false => MappedSlice::copied(bytes),
+        }
+    }
+
+    /// A tensor of floats, which are finite, unless they are used where they lie.
+    fn floats(&self, tensor: &TensorView<'_>) -> std::result::Result<MappedSlice<f32>, String> {
+        let numbers = self.numbers(floats(tensor)?);
+        if !self.mapped {
+            check_finite(&numbers)?;
+        }
+        Ok(numbers)
+    }
+}
+
+fn parse(source: &Source, path: &Path) -> Result<Model> {
+    let model = pool::run(|| parse_model(source));
+    model.map_err(|reason| Error::ModelFile { path: path.to_owned(), reason })
+}
+
+fn parse_model(source: &Source) -> std::result::Result<Model, String> {
+    let bytes = &source.file[..];
+    let (_, header) = SafeTensors::read_metadata(bytes).map_err(|e| e.to_string())?;
+    let metadata = header.metadata().as_ref().ok_or("no metadata, so not written by ove")?;
+    match metadata.get("version").map(String::as_str) {
+        Some(VERSION) => {}
+        Some(other) => {
+            return Err(format!(
+                "it has layout version {other}, and this program reads version {VERSION}; train the model again, or use \
+                 the version of ove that wrote it"
+            ));
+        }
+        None => return Err("no layout version, so not written by ove".into()),
+    }
+    let card = metadata.get("ove").ok_or("no entry `ove` in the metadata")?;
+    let mut card: Card = serde_json::from_str(card).map_err(|e| format!("metadata `ove`: {e}"))?;
+
+    let file = SafeTensors::deserialize(bytes).map_err(|e| e.to_string())?;
+    let classes = card.classes.len();
+    if classes == 0 || card.counts.len() != classes {
+        return Err(format!("{classes} classes with {} counts", card.counts.len()));
+    }
+    let scores = parse_scores(source, &file, &card, metadata)?;
+    let features = scores.shape().features;
+    if ![0, features].contains(&card.feature_names.len()) {
+        return Err(format!("{} feature names for {features} features", card.feature_names.len()));
+    }
+    if let Some(text) = &mut card.text {
+        *text = parse_text(*text.options(), &file, features)?;
+    }
+    Ok(Model { scores, card })
+}
+
+/// The scores that the options of the card say.
+fn parse_scores(
+    source: &Source,
+    file: &SafeTensors<'_>,
+    card: &Card,
+    metadata: &HashMap<String, String>,
+) -> std::result::Result<Scores, String> {
+    let classes = card.classes.len();
+    match &card.options.scores {
+        Some(ScoreOptions::Linear(_)) if sparse::are_in(file) => {
+            linear::parse_pruned(source, file, classes).map(Scores::Sparse)
+        }
+        Some(ScoreOptions::Linear(_)) => {
+            linear::parse(source, file, classes, metadata.get("hashed_features")).map(Scores::Linear)
+        }
+        Some(ScoreOptions::Factored(options)) => {
+            factored::parse(source, file, classes, options.rank).map(Scores::Factored)
+        }
+        Some(ScoreOptions::Trees(_)) => trees::parse(source, file, classes).map(Scores::Trees),
+        None => Err("the card does not say which scores the model has".into()),
+    }
+}
+
+fn check_finite(table: &[f32]) -> std::result::Result<(), String> {
+    match table.iter().position(|weight| !weight.is_finite()) {
+        Some(at) => Err(format!("the weight {} at {at}, which is not finite", table[at])),
+        None => Ok(()),
+    }
+}
+
+/// The bytes of a tensor of floats.
+fn floats<'a>(tensor: &TensorView<'a>) -> std::result::Result<&'a [u8], String> {
+    if tensor.dtype() != Dtype::F32 {
+        return Err(format!("weights of type {:?} instead of F32", tensor.dtype()));
+    }
+    Ok(tensor.data())
+}
+
+fn parse_text(options: TextOptions, file: &SafeTensors<'_>, features: usize) -> std::result::Result<Text, String> {
+    let terms = tensors::bytes(file, "terms", Dtype::U8)?;
+    let idf = bytemuck::pod_collect_to_vec::<u8, f32>(tensors::bytes(file, "idf", Dtype::F32)?);
+    text::from_parts(options, terms, idf, features)
+}

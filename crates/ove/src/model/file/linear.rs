@@ -1,0 +1,63 @@
+//! Linear scores from tensors.
+
+use safetensors::SafeTensors;
+
+use super::sparse::BlocksReader;
+use super::{Source, check_finite, floats};
+use crate::scores::layout::Layout;
+use crate::scores::{Linear, SparseLinear};
+
+/// Reads dense or hashed weights.
+pub(super) fn parse(
+    source: &Source,
+    file: &SafeTensors<'_>,
+    classes: usize,
+    hashed: Option<&String>,
+) -> Result<Linear, String> {
+    let bias = bias_of(file, classes)?;
+    let weights = file.tensor("weights").map_err(|e| e.to_string())?;
+    let layout = layout(weights.shape(), classes, hashed)?;
+    let bytes = floats(&weights)?;
+    if source.mapped && bytes.as_ptr_range().end == bias.as_ptr() {
+        let start = bytes.as_ptr() as usize - source.file.as_ptr() as usize;
+        let both = &source.file[start..start + bytes.len() + bias.len()];
+        return Ok(Linear::with_layout(layout, source.numbers(both)));
+    }
+    let mut table = Vec::with_capacity(layout.cells() + classes);
+    for bytes in [bytes, bias] {
+        table.extend(bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)));
+    }
+    check_finite(&table)?;
+    Ok(Linear::with_layout(layout, table))
+}
+
+/// Reads pruned weights.
+pub(super) fn parse_pruned(source: &Source, file: &SafeTensors<'_>, classes: usize) -> Result<SparseLinear, String> {
+    let bias = source.numbers(bias_of(file, classes)?);
+    check_finite(&bias)?;
+    let weights = BlocksReader::of(source, file)?.next(None, SparseLinear::blocks(classes))?;
+    Ok(SparseLinear::new(weights, bias))
+}
+
+fn bias_of<'a>(file: &SafeTensors<'a>, classes: usize) -> Result<&'a [u8], String> {
+    let bias = file.tensor("bias").map_err(|e| e.to_string())?;
+    if bias.shape() != [classes] {
+        return Err(format!("bias {:?} for {classes} classes", bias.shape()));
+    }
+    floats(&bias)
+}
+
+/// Where the weights of a tensor with this shape are.
+fn layout(shape: &[usize], classes: usize, hashed: Option<&String>) -> Result<Layout, String> {
+    match (shape, hashed) {
+        (&[features, columns], None) if columns == classes => Ok(Layout::dense(features, classes)),
+        (&[_, _], None) => Err(format!("weights {shape:?} for {classes} classes")),
+        (_, None) => Err("weights that are not a matrix".into()),
+        (&[cells], Some(features)) if cells >= classes => match features.parse() {
+            // Features are numbers of 32 bits.
+            Ok(features) if features <= u32::MAX as usize => Ok(Layout::hashed(features, classes, cells)),
+            _ => Err(format!("hashed_features `{features}`, which is not a number up to {}", u32::MAX)),
+        },
+        (_, Some(_)) => Err(format!("weights {shape:?} for {classes} classes that share cells")),
+    }
+}

@@ -1,0 +1,58 @@
+//! Sparse blocks from tensors, one after the other.
+
+use safetensors::{Dtype, SafeTensors};
+
+use super::Source;
+use crate::io::tensors::bytes;
+use crate::scores::sparse::{CELL_WEIGHTS, Parts, SparseBlocks};
+
+/// Whether a file has sparse blocks.
+pub(super) fn are_in(file: &SafeTensors<'_>) -> bool {
+    file.tensor(CELL_WEIGHTS).is_ok()
+}
+
+/// What of the tensors is not read yet.
+pub(super) struct BlocksReader<'a> {
+    source: &'a Source,
+    starts: &'a [u8],
+    features: &'a [u8],
+    ends: &'a [u8],
+    weights: &'a [u8],
+}
+
+impl<'a> BlocksReader<'a> {
+    pub fn of(source: &'a Source, file: &SafeTensors<'a>) -> Result<Self, String> {
+        Ok(BlocksReader {
+            source,
+            starts: bytes(file, "starts", Dtype::U32)?,
+            features: bytes(file, "features", Dtype::U32)?,
+            ends: bytes(file, "ends", Dtype::U32)?,
+            weights: bytes(file, CELL_WEIGHTS, Dtype::U16)?,
+        })
+    }
+
+    /// The next level, over so many features; without their number, over those of its first node.
+    pub fn next(&mut self, features: Option<usize>, children: Vec<usize>) -> Result<SparseBlocks, String> {
+        let starts = take::<u32>(&mut self.starts, children.len())?;
+        let ends = take::<u32>(&mut self.ends, last(starts))?;
+        let parts = Parts {
+            features: self.source.numbers(take::<u32>(&mut self.features, last(starts))?),
+            weights: self.source.numbers(take::<u16>(&mut self.weights, last(ends))?),
+            starts: self.source.numbers(starts),
+            ends: self.source.numbers(ends),
+        };
+        let features = features.unwrap_or(parts.starts.get(1).map_or(0, |&end| end as usize));
+        SparseBlocks::new(features, children, parts).map_err(str::to_owned)
+    }
+}
+
+/// Takes the bytes of so many numbers off the front.
+fn take<'a, T>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], String> {
+    let needed = count.checked_mul(size_of::<T>());
+    needed.and_then(|needed| bytes.split_off(..needed)).ok_or_else(|| "fewer weights than it has nodes for".to_owned())
+}
+
+/// The last of these numbers, 0 if there is none.
+fn last(words: &[u8]) -> usize {
+    words.as_chunks::<4>().0.last().map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize)
+}

@@ -1,0 +1,68 @@
+//! Trees from tensors. A root has an entry for every feature: there are as many features.
+
+use safetensors::{Dtype, SafeTensors};
+
+use super::Source;
+use super::sparse::BlocksReader;
+use crate::io::tensors::bytes;
+use crate::scores::Trees;
+use crate::scores::trees::{Calibration, Tree, leaf_starts};
+
+/// Reads trees over so many classes.
+pub(super) fn parse(source: &Source, file: &SafeTensors, classes: usize) -> Result<Trees, String> {
+    let calibration: Vec<f32> = bytemuck::pod_collect_to_vec(bytes(file, "calibration", Dtype::F32)?);
+    let [temperature, power] =
+        calibration.try_into().map_err(|_| "a calibration that is not two numbers".to_owned())?;
+    if !(temperature.is_finite() && temperature > 0.0 && power.is_finite() && power >= 0.0) {
+        return Err(format!("the temperature {temperature} and the power {power}, but they are positive numbers"));
+    }
+    let calibration = Calibration { temperature, vote_power: (power > 0.0).then_some(power) };
+    let (leaves, order) = (words(file, "leaves")?, words(file, "order")?);
+    if leaves.is_empty() || order.len() != leaves.len() * classes {
+        return Err(format!("{} trees over {classes} classes with {} in all", leaves.len(), order.len()));
+    }
+    let mut blocks = BlocksReader::of(source, file)?;
+    let (mut parsed, mut features) = (Vec::new(), None);
+    for (order, &leaves) in order.chunks(classes).zip(&leaves) {
+        check_order(order, leaves as usize)?;
+        let root = blocks.next(None, vec![0, leaves as usize])?;
+        if *features.get_or_insert(root.features()) != root.features() {
+            return Err("trees over different features".into());
+        }
+        let leaves = blocks.next(features, leaf_starts(classes, leaves as usize))?;
+        parsed.push(Tree::new(root, leaves, order.to_vec()));
+    }
+    Ok(Trees::new(features.unwrap_or(0), parsed, calibration))
+}
+
+/// Whether each class stands in one leaf.
+fn check_order(order: &[u32], leaves: usize) -> Result<(), String> {
+    let mut seen = vec![false; order.len()];
+    let new = |class: &u32| seen.get_mut(*class as usize).is_some_and(|seen| !std::mem::replace(seen, true));
+    if leaves == 0 || leaves > order.len().min(usize::from(u16::MAX)) || !order.iter().all(new) {
+        return Err("a tree that does not have each class once".into());
+    }
+    if order.len().div_ceil(leaves) > usize::from(u16::MAX) {
+        return Err(format!("a leaf of more than {} classes", u16::MAX));
+    }
+    Ok(())
+}
+
+fn words(file: &SafeTensors, name: &str) -> Result<Vec<u32>, String> {
+    Ok(bytemuck::pod_collect_to_vec(bytes(file, name, Dtype::U32)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leaves_have_each_class_once_and_not_too_many() {
+        let order: Vec<u32> = (0..70_000).collect();
+        assert!(check_order(&order, 2).is_ok());
+        assert!(
+            check_order(&order, 1).is_err() && check_order(&order, 0).is_err() && check_order(&order, 70_000).is_err()
+        );
+        assert!(check_order(&[0, 2, 2], 1).is_err() && check_order(&[0, 1, 3], 1).is_err());
+    }
+}

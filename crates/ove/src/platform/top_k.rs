@@ -1,0 +1,79 @@
+//! The few largest of many numbers, best first.
+
+use crate::platform::simd::vectorised;
+
+/// The places of the `count` largest numbers, the largest first, equal ones by their place. Most numbers are smaller than those kept so far,
+/// and many such are passed over at a time.
+pub fn top_k(numbers: &[f32], count: usize) -> Vec<u32> {
+    let better = |&a: &u32, &b: &u32| numbers[b as usize].total_cmp(&numbers[a as usize]).then(a.cmp(&b));
+    if count == 0 {
+        return Vec::new();
+    }
+    let room = count.saturating_mul(2).max(LEAST_ROOM);
+    let mut at = numbers.len().min(room);
+    let mut kept: Vec<u32> = (0..at as u32).collect();
+    while kept.len() == room {
+        let worst = numbers[*kept.select_nth_unstable_by(count - 1, better).1 as usize];
+        kept.truncate(count);
+        while kept.len() < room {
+            at = next(numbers, at, worst);
+            if at == numbers.len() {
+                break;
+            }
+            kept.push(at as u32);
+            at += 1;
+        }
+    }
+    kept.sort_unstable_by(better);
+    kept.truncate(count);
+    kept
+}
+
+/// So many are kept before the worst of them are dropped.
+const LEAST_ROOM: usize = 32;
+
+/// So many are passed over at a time.
+const PASSED: usize = 32;
+
+vectorised! {
+    /// The first place from `from` on with a number that is not below a bound, or the end.
+    fn next(numbers: &[f32], from: usize, bound: f32) -> usize {
+        let mut at = from;
+        while let Some(some) = numbers[at..].first_chunk::<PASSED>() {
+            let mut below = 0;
+            for &number in some {
+                below += usize::from(number < bound);
+            }
+            if below < PASSED {
+                break;
+            }
+            at += PASSED;
+        }
+        while at < numbers.len() && numbers[at] < bound {
+            at += 1;
+        }
+        at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::random::Stream;
+
+    #[test]
+    fn they_are_the_first_of_all_in_order() {
+        let mut random = Stream::of(&[7]);
+        // Few different numbers, so that many are equal, and those that are hard to compare.
+        let mut numbers: Vec<f32> = (0..1000).map(|_| random.below(300) as f32 - 150.0).collect();
+        numbers.extend([0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, -f32::NAN]);
+        for of in [0, 1, 15, 16, 17, 31, 32, 33, 100, 1000, numbers.len()] {
+            let numbers = &numbers[numbers.len() - of..];
+            let mut order: Vec<u32> = (0..of as u32).collect();
+            order.sort_by(|&a, &b| numbers[b as usize].total_cmp(&numbers[a as usize]).then(a.cmp(&b)));
+            for count in [0, 1, 2, 5, 15, 16, 17, 31, 32, 33, 64, 200, 1005, 1006, 5000] {
+                assert_eq!(top_k(numbers, count), order[..count.min(of)], "{count} of {of}");
+            }
+        }
+    }
+}

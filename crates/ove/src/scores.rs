@@ -1,0 +1,185 @@
+//! How a row and the weights make scores, f_k(x; w), once they are trained.
+//!
+//! [`Scores`] is one of the kinds, and [`Predictor`] is what every kind can do. The one match between them is
+//! [`Scores::predictor`]; nothing else has to know which kind a model has, unless it is about that kind.
+
+mod factored;
+pub(crate) mod layout;
+mod linear;
+mod prediction;
+mod softmax;
+pub(crate) mod sparse;
+mod sparse_linear;
+pub(crate) mod trees;
+
+use std::borrow::Cow;
+
+use crate::data::{Examples, Row};
+use crate::error::{Error, Result};
+use crate::io::tensors::Tensor;
+use crate::platform::digest::Digest;
+use layout::Layout;
+
+pub use factored::Factored;
+pub use linear::Linear;
+pub use prediction::Prediction;
+pub use softmax::probabilities;
+pub(crate) use softmax::{SoftmaxScores, all_scores};
+pub use sparse_linear::SparseLinear;
+pub use trees::Trees;
+
+/// Trained scores of any kind.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Scores {
+    /// A weight for each feature and class, dense or hashed.
+    Linear(Linear),
+    /// Linear scores without their small weights.
+    Sparse(SparseLinear),
+    /// A vector for each feature and each class.
+    Factored(Factored),
+    /// Trees over the classes.
+    Trees(Trees),
+}
+
+/// The size of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Shape {
+    /// D, without the bias.
+    pub features: usize,
+    /// K.
+    pub classes: usize,
+    /// Number of weights that are stored.
+    pub weights: usize,
+}
+
+/// What one row has to say about a model, for [`crate::evaluate`].
+#[derive(Debug, Clone)]
+pub(crate) struct Measured {
+    /// The best classes.
+    pub top: Vec<Prediction>,
+    /// What the probability of the best class would be without calibration.
+    pub raw_confidence: f64,
+    /// Σ log p(label).
+    pub log_probability: f64,
+}
+
+/// What trained scores can do. Parallel work runs on the threads of the pool that it is called in.
+pub(crate) trait Predictor: Send + Sync {
+    fn shape(&self) -> Shape;
+
+    /// The min(k, K) most probable classes of each row, best first; equal ones in class order.
+    fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>>;
+
+    /// log p(k | x) of all classes, row after row.
+    fn log_probabilities(&self, rows: &[Row<'_>], out: &mut [f64]);
+
+    /// The contribution of a feature with value 1 to the score of a class.
+    fn weight(&self, feature: u32, class: u32) -> f32;
+
+    /// The weights of a class that are not zero, with their features.
+    fn weights_of(&self, class: u32) -> Vec<(u32, f32)>;
+
+    /// The scores, where one softmax over all classes makes probabilities of them.
+    fn softmax(&self) -> Option<&dyn SoftmaxScores>;
+
+    /// The best `k` classes and the probability of the labels of each row, for scores without a softmax.
+    fn measure(&self, rows: &[Row<'_>], labels: &(dyn Fn(usize) -> Vec<u32> + Sync), k: usize) -> Vec<Measured>;
+
+    /// Without the weights below a threshold, and the others in 16 bits.
+    fn pruned(&self, threshold: f32) -> Result<Scores>;
+
+    /// The same scores for more features and classes.
+    fn grown(&self, features: usize, classes: usize) -> Result<Scores>;
+
+    /// Multiplies all scores by a number, the inverse of a temperature, where they have one softmax.
+    fn scale(&mut self, factor: f32);
+
+    fn are_finite(&self) -> bool;
+
+    /// The weights as a file has them.
+    fn tensors(&self) -> Vec<Tensor<'_>>;
+}
+
+impl Scores {
+    pub(crate) fn predictor(&self) -> &dyn Predictor {
+        match self {
+            Scores::Linear(linear) => linear,
+            Scores::Sparse(sparse) => sparse,
+            Scores::Factored(factored) => factored,
+            Scores::Trees(trees) => trees,
+        }
+    }
+
+    pub(crate) fn predictor_mut(&mut self) -> &mut dyn Predictor {
+        match self {
+            Scores::Linear(linear) => linear,
+            Scores::Sparse(sparse) => sparse,
+            Scores::Factored(factored) => factored,
+            Scores::Trees(trees) => trees,
+        }
+    }
+
+    /// The size.
+    pub fn shape(&self) -> Shape {
+        self.predictor().shape()
+    }
+
+    /// The scores as a dense or hashed table of linear weights, if they are linear.
+    pub fn linear(&self) -> Option<Cow<'_, Linear>> {
+        match self {
+            Scores::Linear(linear) => Some(Cow::Borrowed(linear)),
+            Scores::Sparse(sparse) => Some(Cow::Owned(sparse.to_dense())),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn are_finite(&self) -> bool {
+        self.predictor().are_finite()
+    }
+
+    /// A sum over all weights, which tells two models apart.
+    pub(crate) fn digest(&self) -> u64 {
+        let mut digest = Digest::default();
+        let tensors = self.predictor().tensors();
+        tensors.iter().flat_map(|tensor| &tensor.pieces).for_each(|piece| digest.update(piece));
+        digest.finish()
+    }
+
+    /// The linear weights that training on these rows can go on from.
+    pub(crate) fn start_for(&self, examples: &Examples<'_>, cells: Option<usize>) -> Result<Cow<'_, Linear>> {
+        let needed = Layout::of(examples, cells)?;
+        let size = |layout: Layout| {
+            format!("{} classes, {} features and {} cells", layout.classes(), layout.features(), layout.cells())
+        };
+        match self.linear() {
+            Some(linear) if linear.layout() == needed => Ok(linear),
+            Some(linear) => Err(Error::Mismatch {
+                found: format!("a start with {}", size(linear.layout())),
+                allowed: format!("training needs {}", size(needed)),
+            }),
+            None => Err(Error::Mismatch {
+                found: "a start with scores of another kind".into(),
+                allowed: "training needs linear ones".into(),
+            }),
+        }
+    }
+
+    /// The vectors that training on these rows can go on from.
+    pub(crate) fn factored_for(&self, examples: &Examples<'_>, rank: usize) -> Result<&Factored> {
+        let needed = (examples.rows.features(), examples.classes, rank);
+        match self {
+            Scores::Factored(factored) if (factored.features(), factored.classes(), factored.rank()) == needed => {
+                Ok(factored)
+            }
+            _ => Err(Error::Mismatch {
+                found: "a start of another shape".into(),
+                allowed: format!(
+                    "training needs factored scores with {} features, {} classes and rank {rank}",
+                    needed.0, needed.1
+                ),
+            }),
+        }
+    }
+}

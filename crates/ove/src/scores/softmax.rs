@@ -1,0 +1,58 @@
+//! Probabilities by the exact softmax over the scores of all classes, eq. 1.
+
+use rayon::prelude::*;
+
+use super::prediction::Prediction;
+use crate::data::Row;
+use crate::platform::math::log_sum_exp;
+use crate::platform::top_k::top_k as largest;
+
+/// One score per class, of which one softmax makes probabilities.
+pub(crate) trait SoftmaxScores: Send + Sync {
+    /// Fills in the scores of all classes. Features that the model does not know count as absent.
+    fn scores(&self, row: Row<'_>, scores: &mut [f32]);
+
+    fn classes(&self) -> usize;
+}
+
+/// The most probable classes of each row.
+pub(super) fn top_k(model: &dyn SoftmaxScores, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>> {
+    let of_row = |scores: &mut Vec<f32>, row: &Row<'_>| {
+        model.scores(*row, scores);
+        top_of(scores, k)
+    };
+    rows.par_iter().map_init(|| vec![0.0; model.classes()], of_row).collect()
+}
+
+/// log p(k | x) of all classes, row after row.
+pub(super) fn log_probabilities(model: &dyn SoftmaxScores, rows: &[Row<'_>], out: &mut [f64]) {
+    all_scores(model, rows, out);
+    out.par_chunks_mut(model.classes()).for_each(|scores| {
+        let total = log_sum_exp(scores.iter().copied());
+        scores.iter_mut().for_each(|score| *score -= total);
+    });
+}
+
+/// The scores of all classes, row after row.
+pub(crate) fn all_scores(model: &dyn SoftmaxScores, rows: &[Row<'_>], out: &mut [f64]) {
+    let classes = model.classes();
+    let of_row = |scores: &mut Vec<f32>, (row, out): (&Row<'_>, &mut [f64])| {
+        model.scores(*row, scores);
+        out.iter_mut().zip(&*scores).for_each(|(out, &score)| *out = score.into());
+    };
+    rows.par_iter().zip(out.par_chunks_mut(classes)).for_each_init(|| vec![0.0; classes], of_row);
+}
+
+/// The probabilities of scores.
+pub fn probabilities(scores: &[f32]) -> Vec<f64> {
+    let total = log_sum_exp(scores.iter().map(|&f| f64::from(f)));
+    scores.iter().map(|&f| (f64::from(f) - total).exp()).collect()
+}
+
+/// The classes with the largest scores, best first; equal scores in class order.
+pub(crate) fn top_of(scores: &[f32], k: usize) -> Vec<Prediction> {
+    let total = log_sum_exp(scores.iter().map(|&f| f64::from(f)));
+    let probability = |class: u32| (f64::from(scores[class as usize]) - total).exp();
+    let best = largest(scores, k);
+    best.into_iter().map(|class| Prediction { class, probability: probability(class) }).collect()
+}

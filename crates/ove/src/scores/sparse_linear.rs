@@ -1,0 +1,144 @@
+//! Linear scores without their small weights, the others as bf16.
+//!
+//! They are [`SparseBlocks`] whose nodes are blocks of 2¹⁶ classes, each with an entry for every feature.
+
+use super::linear::Linear;
+use super::prediction::Prediction;
+use super::softmax::{self, SoftmaxScores};
+use super::sparse::{Builder, Entry, RankBitmap, SparseBlocks};
+use super::{Measured, Predictor, Scores, Shape};
+use crate::data::Row;
+use crate::error::{Error, Result};
+use crate::io::tensors::Tensor;
+use crate::platform::mapped_slice::MappedSlice;
+
+/// Number of classes that a 16-bit number tells apart.
+const BLOCK: usize = 1 << 16;
+
+/// The weights that were kept, and the biases.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SparseLinear {
+    weights: SparseBlocks,
+    bias: MappedSlice<f32>,
+}
+
+impl SparseLinear {
+    pub(crate) fn new(weights: SparseBlocks, bias: MappedSlice<f32>) -> Self {
+        SparseLinear { weights, bias }
+    }
+
+    /// The weights that are at least this large.
+    pub(super) fn of(linear: &Linear, threshold: f32) -> Result<Self> {
+        Ok(SparseLinear { weights: large(linear, threshold)?, bias: linear.bias().to_vec().into() })
+    }
+
+    /// Where the blocks of so many classes start, and where the last one ends.
+    pub(crate) fn blocks(classes: usize) -> Vec<usize> {
+        (0..classes).step_by(BLOCK).chain([classes]).collect()
+    }
+
+    /// A dense table, in which weights that were dropped are zero.
+    pub(super) fn to_dense(&self) -> Linear {
+        let classes = self.bias.len();
+        let mut table = vec![0.0; self.weights.features() * classes];
+        for (node, feature, entry) in self.weights.entries() {
+            table[feature as usize * classes + node * BLOCK + entry.child()] = entry.weight();
+        }
+        table.extend_from_slice(&self.bias);
+        Linear::new(classes, table)
+    }
+}
+
+impl SoftmaxScores for SparseLinear {
+    fn scores(&self, row: Row<'_>, scores: &mut [f32]) {
+        let row = row.below(self.weights.features());
+        scores.copy_from_slice(&self.bias);
+        let mut ranks = RankBitmap::default();
+        let blocks = scores.chunks_mut(BLOCK).enumerate();
+        blocks.for_each(|(node, scores)| self.weights.add(node, &[row], &mut ranks, scores));
+    }
+
+    fn classes(&self) -> usize {
+        self.bias.len()
+    }
+}
+
+impl Predictor for SparseLinear {
+    fn shape(&self) -> Shape {
+        Shape { features: self.weights.features(), classes: self.bias.len(), weights: self.weights.weights() }
+    }
+
+    fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>> {
+        softmax::top_k(self, rows, k)
+    }
+
+    fn log_probabilities(&self, rows: &[Row<'_>], out: &mut [f64]) {
+        softmax::log_probabilities(self, rows, out);
+    }
+
+    fn weight(&self, feature: u32, class: u32) -> f32 {
+        self.weights.weight_of(feature, class as usize / BLOCK, class as usize % BLOCK)
+    }
+
+    fn weights_of(&self, class: u32) -> Vec<(u32, f32)> {
+        let weights = (0..self.weights.features() as u32).map(|feature| (feature, self.weight(feature, class)));
+        weights.filter(|&(_, weight)| weight != 0.0).collect()
+    }
+
+    fn softmax(&self) -> Option<&dyn SoftmaxScores> {
+        Some(self)
+    }
+
+    fn measure(&self, _: &[Row<'_>], _: &(dyn Fn(usize) -> Vec<u32> + Sync), _: usize) -> Vec<Measured> {
+        unreachable!("scores with a softmax are measured by it")
+    }
+
+    fn pruned(&self, threshold: f32) -> Result<Scores> {
+        let mut pruned = self.clone();
+        pruned.weights.prune(threshold);
+        Ok(Scores::Sparse(pruned))
+    }
+
+    fn grown(&self, features: usize, classes: usize) -> Result<Scores> {
+        self.to_dense().grown(features, classes)
+    }
+
+    fn scale(&mut self, factor: f32) {
+        self.weights.scale(factor);
+        let bias: Vec<f32> = self.bias.iter().map(|bias| bias * factor).collect();
+        self.bias = bias.into();
+    }
+
+    fn are_finite(&self) -> bool {
+        self.bias.iter().all(|bias| bias.is_finite())
+    }
+
+    fn tensors(&self) -> Vec<Tensor<'_>> {
+        std::iter::once(Tensor::list("bias", "F32", &self.bias))
+            .chain(SparseBlocks::tensors(&[&self.weights]))
+            .collect()
+    }
+}
+
+/// The weights of a dense table that are at least this large.
+fn large(linear: &Linear, threshold: f32) -> Result<SparseBlocks> {
+    let (layout, table) = (linear.layout(), linear.table());
+    let blocks = SparseLinear::blocks(layout.classes());
+    let (mut builder, mut entries) = (Builder::new(layout.features(), blocks.clone()), Vec::new());
+    for block in blocks.windows(2) {
+        for feature in 0..layout.features() as u32 {
+            let weights = table[layout.of_feature(feature)][block[0]..block[1]].iter().enumerate();
+            let large = weights.filter(|(_, weight)| **weight != 0.0 && weight.abs() >= threshold);
+            entries.clear();
+            entries.extend(large.map(|(child, &weight)| Entry::new(child as u16, weight)));
+            builder.push(feature, &entries);
+        }
+        builder.end_node();
+        if builder.is_full() {
+            break;
+        }
+    }
+    builder.build().ok_or_else(|| {
+        Error::setting("prune", format!("leave at most {} weights; raise the threshold", u32::MAX / 2), threshold)
+    })
+}

@@ -1,0 +1,289 @@
+//! Trees over the classes, for very many of them: a row looks at the classes of a few leaves instead of all K.
+//!
+//! A tree has two levels. Its root tells √K groups of like classes apart, and a leaf tells the classes of its group apart. A child c
+//! of a node has a linear score, trained one-vs-rest with the squared hinge ([`solve::forest`](crate::train::trees)); its energy is
+//! what it lacks to a margin of one. Classes are ranked by the votes of the trees, in which each class stands for itself:
+//!
+//! ```text
+//! f_c(x) = w_c·x − 1        E_c = max(0, 1 − f_c)²        v(k | x) = mean over trees of  e^{−E_leaf − E_k}
+//! ```
+//!
+//! Where rows have one class, the children of a node share a probability of one, so that those of all classes sum to one exactly, and
+//! that of one class needs two nodes a tree:
+//!
+//! ```text
+//! p(k | x) = mean over trees of  p(leaf | root, x) p(k | leaf, x)        p(c | node, x) = e^{−τ E_c} / Σ_{c' of the node} e^{−τ E_c'}
+//! ```
+//!
+//! Where rows have several, the probability of a class is that of being one of them: v^γ. τ and γ are fitted on rows that were held out.
+//! The best classes are looked for in the [`BEAM`] leaves of each tree that lack least. Rows look at the trees together
+//! ([`Trees::see`]), so that each node is fetched once for all of them.
+
+mod beam;
+mod ensemble;
+mod probabilities;
+
+pub use beam::{BeamScores, Search};
+pub use ensemble::Scratch;
+pub(crate) use probabilities::Ways;
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::sparse::SparseBlocks;
+use super::{Measured, Prediction, Predictor, Scores, Shape, SoftmaxScores};
+use crate::data::Row;
+use crate::error::{Error, Result};
+use crate::io::tensors::Tensor;
+
+/// Several trees over the same classes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trees {
+    features: usize,
+    classes: usize,
+    trees: Vec<Tree>,
+    /// How energies and votes become probabilities.
+    pub calibration: Calibration,
+}
+
+/// How energies and votes become probabilities.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Calibration {
+    /// τ.
+    pub temperature: f32,
+    /// γ, where rows have several classes.
+    pub vote_power: Option<f32>,
+}
+
+/// A root and its leaves.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tree {
+    /// One node, whose children are the leaves.
+    root: SparseBlocks,
+    /// The leaves, whose children are the classes.
+    leaves: SparseBlocks,
+    /// The classes, leaf by leaf.
+    order: Vec<u32>,
+    /// Of each class: its leaf, and which of its children the class is.
+    places: Vec<[u16; 2]>,
+}
+
+/// Where `leaves` leaves start in an order of `classes` classes: as equal as can be.
+pub fn leaf_starts(classes: usize, leaves: usize) -> Vec<usize> {
+    (0..=leaves).map(|leaf| (classes * leaf) / leaves).collect()
+}
+
+impl Tree {
+    /// From its levels and the classes of its leaves, all of them once, leaf by leaf.
+    pub fn new(root: SparseBlocks, leaves: SparseBlocks, order: Vec<u32>) -> Self {
+        let mut places = vec![[0; 2]; order.len()];
+        for (range, leaf) in leaves.children().windows(2).zip(0..) {
+            let classes = order[range[0]..range[1]].iter().zip(0..);
+            classes.for_each(|(&class, child)| places[class as usize] = [leaf, child]);
+        }
+        Tree { root, leaves, order, places }
+    }
+
+    /// The node that tells the leaves apart.
+    pub fn root(&self) -> &SparseBlocks {
+        &self.root
+    }
+
+    /// The nodes that tell classes apart.
+    pub fn leaves(&self) -> &SparseBlocks {
+        &self.leaves
+    }
+
+    /// The classes, leaf by leaf.
+    pub fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    fn leaf_classes(&self, leaf: u16) -> &[u32] {
+        let starts = self.leaves.children();
+        &self.order[starts[usize::from(leaf)]..starts[usize::from(leaf) + 1]]
+    }
+
+    /// The leaf of a class, and which of its children the class is.
+    fn place(&self, class: u32) -> (usize, usize) {
+        let [leaf, child] = self.places[class as usize];
+        (leaf.into(), child.into())
+    }
+}
+
+impl Trees {
+    /// From trees over the same classes.
+    pub fn new(features: usize, trees: Vec<Tree>, calibration: Calibration) -> Self {
+        let classes = trees[0].order.len();
+        Trees { features, classes, trees, calibration }
+    }
+
+    /// D.
+    pub fn features(&self) -> usize {
+        self.features
+    }
+
+    /// K.
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
+    /// The trees.
+    pub fn trees(&self) -> &[Tree] {
+        &self.trees
+    }
+
+    /// How many weights are kept.
+    pub fn weights(&self) -> usize {
+        self.trees.iter().flat_map(|tree| [&tree.root, &tree.leaves]).map(SparseBlocks::weights).sum()
+    }
+
+    /// The `count` best classes of each of some rows that have seen the trees, those with the most votes first.
+    pub fn top(
+        &self,
+        rows: &[Row<'_>],
+        found: &mut [BeamScores],
+        count: usize,
+        scratch: &mut Scratch,
+    ) -> Vec<Vec<Prediction>> {
+        let mut top: Vec<_> = found.iter().map(|found| self.votes(found, count, scratch)).collect();
+        if let Some(power) = self.calibration.vote_power {
+            top.iter_mut().flatten().for_each(|found| found.probability = found.probability.powf(power.into()));
+            return top;
+        }
+        let classes: Vec<Vec<u32>> = top.iter().map(|top| top.iter().map(|found| found.class).collect()).collect();
+        self.score_leaves_of(rows, found, &classes);
+        for (((top, classes), &row), found) in top.iter_mut().zip(&classes).zip(rows).zip(&*found) {
+            let logs = self.log_probabilities_of(row, found, classes, self.calibration.temperature);
+            top.iter_mut().zip(logs).for_each(|(found, log)| found.probability = log.exp());
+        }
+        top
+    }
+
+    /// Adds the most probable classes that were not searched.
+    fn complete(&self, row: Row<'_>, k: usize, top: &mut Vec<Prediction>) {
+        let mut logs = vec![0.0; self.classes];
+        self.all_log_probabilities(&self.search(&[row], Search::All)[0], &mut logs);
+        let mut others: Vec<u32> =
+            (0..).take(self.classes).filter(|class| top.iter().all(|p| p.class != *class)).collect();
+        others.sort_by(|&a, &b| logs[b as usize].total_cmp(&logs[a as usize]).then(a.cmp(&b)));
+        let found = |class: u32| Prediction { class, probability: logs[class as usize].exp() };
+        top.extend(others.into_iter().take(k - top.len()).map(found));
+    }
+
+    /// What the probability of a class would be without calibration: τ = γ = 1.
+    pub fn uncalibrated(&self, row: Row<'_>, found: &BeamScores, prediction: Prediction) -> f64 {
+        match self.calibration.vote_power {
+            Some(power) => prediction.probability.powf(1.0 / f64::from(power)),
+            None => self.log_probabilities_of(row, found, &[prediction.class], 1.0)[0].exp(),
+        }
+    }
+}
+
+impl Predictor for Trees {
+    fn shape(&self) -> Shape {
+        Shape { features: self.features, classes: self.classes, weights: self.weights() }
+    }
+
+    /// Where the leaves that were searched have fewer classes than asked for, all leaves are searched.
+    fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>> {
+        let k = k.min(self.classes);
+        let of_piece = |piece: Range<usize>, found: &mut [BeamScores], scratch: &mut Scratch| {
+            let mut top = self.top(&rows[piece.clone()], found, k, scratch);
+            for (row, top) in rows[piece].iter().zip(&mut top).filter(|(_, top)| top.len() < k) {
+                self.complete(*row, k, top);
+            }
+            top
+        };
+        self.search_batches(rows, Search::Nearest, of_piece)
+    }
+
+    fn log_probabilities(&self, rows: &[Row<'_>], out: &mut [f64]) {
+        let batch = self.batch_size(rows.len(), Search::All);
+        let pieces = rows.par_chunks(batch).zip(out.par_chunks_mut(batch * self.classes));
+        pieces.for_each(|(rows, out)| {
+            let found = self.search(rows, Search::All);
+            let logs = found.iter().zip(out.chunks_mut(self.classes));
+            logs.for_each(|(found, out)| self.all_log_probabilities(found, out));
+        });
+    }
+
+    /// The mean over trees of the weights on the way to the class.
+    fn weight(&self, feature: u32, class: u32) -> f32 {
+        let of_tree = |tree: &Tree| {
+            let (leaf, child) = tree.place(class);
+            tree.root.weight_of(feature, 0, leaf) + tree.leaves.weight_of(feature, leaf, child)
+        };
+        self.trees.iter().map(of_tree).sum::<f32>() / self.trees.len() as f32
+    }
+
+    fn weights_of(&self, class: u32) -> Vec<(u32, f32)> {
+        let mut sums = vec![0.0; self.features];
+        for tree in &self.trees {
+            let (leaf, child) = tree.place(class);
+            tree.root.add_weights_of(0, leaf, &mut sums);
+            tree.leaves.add_weights_of(leaf, child, &mut sums);
+        }
+        let trees = self.trees.len() as f32;
+        (0..).zip(sums).filter(|&(_, sum)| sum != 0.0).map(|(feature, sum)| (feature, sum / trees)).collect()
+    }
+
+    fn softmax(&self) -> Option<&dyn SoftmaxScores> {
+        None
+    }
+
+    fn measure(&self, rows: &[Row<'_>], labels: &(dyn Fn(usize) -> Vec<u32> + Sync), k: usize) -> Vec<Measured> {
+        self.search_batches(rows, Search::Nearest, |piece, found, scratch| {
+            let tops = self.top(&rows[piece.clone()], found, k, scratch);
+            let of_row = |((n, found), top): ((usize, &mut BeamScores), Vec<Prediction>)| Measured {
+                raw_confidence: self.uncalibrated(rows[n], found, top[0]),
+                log_probability: labels(n).iter().map(|&label| self.log_probability(rows[n], found, label)).sum(),
+                top,
+            };
+            piece.zip(found).zip(tops).map(of_row).collect()
+        })
+    }
+
+    fn pruned(&self, threshold: f32) -> Result<Scores> {
+        let mut pruned = self.clone();
+        for tree in &mut pruned.trees {
+            [&mut tree.root, &mut tree.leaves].into_iter().for_each(|blocks| blocks.prune(threshold));
+        }
+        Ok(Scores::Trees(pruned))
+    }
+
+    fn grown(&self, _: usize, _: usize) -> Result<Scores> {
+        Err(Error::Mismatch {
+            found: "a start from trees".into(),
+            allowed: "they are grown from all rows at once; train them anew with the old rows and the new ones".into(),
+        })
+    }
+
+    fn scale(&mut self, _: f32) {}
+
+    fn are_finite(&self) -> bool {
+        let mut blocks = self.trees.iter().flat_map(|tree| [&tree.root, &tree.leaves]);
+        blocks.all(|blocks| blocks.entries().all(|(_, _, entry)| entry.weight().is_finite()))
+    }
+
+    /// The blocks of all trees, each tree's root before its leaves, and
+    ///
+    /// ```text
+    /// calibration  2            τ and γ; 0 for no γ
+    /// leaves       trees        number of leaves of each tree
+    /// order        trees × K    the classes, leaf by leaf
+    /// ```
+    fn tensors(&self) -> Vec<Tensor<'_>> {
+        let Calibration { temperature, vote_power } = self.calibration;
+        let leaves: Vec<u32> = self.trees.iter().map(|tree| tree.leaves.nodes() as u32).collect();
+        let order: Vec<u32> = self.trees.iter().flat_map(|tree| &tree.order).copied().collect();
+        let blocks: Vec<_> = self.trees.iter().flat_map(|tree| [&tree.root, &tree.leaves]).collect();
+        let own = [
+            Tensor::owned("calibration", "F32", &[temperature, vote_power.unwrap_or(0.0)]),
+            Tensor::owned("leaves", "U32", &leaves),
+            Tensor::owned("order", "U32", &order),
+        ];
+        own.into_iter().chain(SparseBlocks::tensors(&blocks)).collect()
+    }
+}

@@ -1,0 +1,77 @@
+//! Which classes have the most votes: Σ over trees of e^{−E_leaf − E_k}, of those in the leaves that a row has searched.
+
+use super::{BeamScores, Trees};
+use crate::platform::math::exp_all;
+use crate::platform::top_k::top_k;
+use crate::scores::Prediction;
+
+/// What a logarithm of votes may be off by.
+const ROUNDING: f32 = 1e-3;
+
+/// Room for the numbers of one row, kept from row to row.
+#[derive(Debug, Clone, Default)]
+pub struct Scratch {
+    /// −E_leaf − E_k of the classes that were searched, tree by tree.
+    energies: Vec<f32>,
+    /// These classes.
+    classes: Vec<u32>,
+    /// Those that may be among the best.
+    candidates: Vec<u32>,
+    /// The votes for each of them.
+    sums: Vec<f32>,
+}
+
+impl Trees {
+    /// The `count` classes with the most votes, with these in place of probabilities.
+    ///
+    /// Few classes come into question. The best of each tree tell how many votes are enough to be among the best of all, and a class with
+    /// so many has at least its share of them from one tree.
+    pub(crate) fn votes(&self, found: &BeamScores, count: usize, scratch: &mut Scratch) -> Vec<Prediction> {
+        let Scratch { energies, classes, candidates, sums } = scratch;
+        energies.clear();
+        classes.clear();
+        candidates.clear();
+        for (tree, seen) in self.trees.iter().zip(found.trees()) {
+            let start = energies.len();
+            let mut left = &seen.searched.classes[..];
+            for &leaf in &seen.searched.numbers {
+                let of_leaf = tree.leaf_classes(leaf);
+                let of_root = seen.root[usize::from(leaf)];
+                classes.extend_from_slice(of_leaf);
+                energies.extend(left[..of_leaf.len()].iter().map(|of_class| of_root + of_class));
+                left = &left[of_leaf.len()..];
+            }
+            let best = top_k(&energies[start..], count);
+            candidates.extend(best.into_iter().map(|at| classes[start + at as usize]));
+        }
+        let best = self.sum_votes(found, count, candidates, sums);
+        let enough = if best.len() == count { best.last().map_or(0.0, |&last| sums[last as usize]) } else { 0.0 };
+
+        let least = (enough / self.trees.len() as f32).ln() - ROUNDING;
+        candidates.clear();
+        candidates
+            .extend(classes.iter().zip(&*energies).filter(|&(_, &energy)| energy >= least).map(|(&class, _)| class));
+        let best = self.sum_votes(found, count, candidates, sums);
+        let mean = |at: u32| f64::from(sums[at as usize]) / self.trees.len() as f64;
+        best.into_iter().map(|at| Prediction { class: candidates[at as usize], probability: mean(at) }).collect()
+    }
+
+    /// Σ over trees of the votes for some classes, of which each is kept once, and the places of those with the most.
+    fn sum_votes(&self, found: &BeamScores, count: usize, classes: &mut Vec<u32>, sums: &mut Vec<f32>) -> Vec<u32> {
+        classes.sort_unstable();
+        classes.dedup();
+        sums.clear();
+        for (tree, seen) in self.trees.iter().zip(found.trees()) {
+            sums.extend(classes.iter().map(|&class| {
+                let (leaf, child) = tree.place(class);
+                seen.searched.get(tree, leaf).map_or(f32::NEG_INFINITY, |classes| seen.root[leaf] + classes[child])
+            }));
+        }
+        exp_all(sums);
+        let (first, others) = sums.split_at_mut(classes.len());
+        for of_tree in others.chunks(classes.len().max(1)) {
+            first.iter_mut().zip(of_tree).for_each(|(sum, vote)| *sum += vote);
+        }
+        top_k(first, count)
+    }
+}

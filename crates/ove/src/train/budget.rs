@@ -1,0 +1,87 @@
+//! How much memory the weights of a model may take.
+
+use crate::error::{Error, Result};
+use crate::options::{LinearOptions, ScoreOptions, Solver, StepKind, TrainOptions};
+use crate::platform::bytes::Bytes;
+
+/// What lists of all features may take whatever `memory` says of the weights.
+const LISTS: u64 = 1 << 30;
+
+/// Bytes per feature of the lists that every way to train makes.
+const LIST_BYTES: u64 = 32;
+
+/// Bytes per weight of trees: four while their nodes learn, and again where prediction needs them, with the places of
+/// both.
+const TREE_BYTES: u64 = 12;
+
+/// Lets linear weights share cells if a table for all of them exceeds `memory`, before anything is allocated.
+///
+/// # Errors
+/// [`Error::Mismatch`] where they may not share, or where that does not help.
+pub(super) fn fit_to_memory(
+    options: &mut TrainOptions,
+    features: usize,
+    classes: usize,
+    may_share: bool,
+) -> Result<()> {
+    let memory = options.memory;
+    // A mistaken number of a feature must not fill the memory.
+    let lists = Bytes(features as u64 * LIST_BYTES);
+    if lists.0 > memory.0.max(LISTS) {
+        return Err(Error::Mismatch {
+            found: format!("{features} features need {lists} for their lists alone"),
+            allowed: format!("`memory` allows {memory}"),
+        });
+    }
+    let too_large = |what: String, needed: Bytes| {
+        Err(Error::Mismatch { found: format!("{what} need {needed}"), allowed: format!("`memory` allows {memory}") })
+    };
+    match options.scores.as_mut() {
+        Some(ScoreOptions::Linear(LinearOptions { cells: Some(_), .. })) => Ok(()),
+        Some(ScoreOptions::Linear(linear)) => {
+            let (bytes_per_cell, solver) = match &linear.solver {
+                // Six vectors in 64 bits and six pairs of vectors in 32 take 96 bytes; the rest is for derivatives.
+                Solver::Batch(_) => (16 * 8, "batch"),
+                // The model takes the memory of the cells that it is made from.
+                Solver::Stochastic(stochastic) if stochastic.step == StepKind::Sgd => (4, "stochastic"),
+                Solver::Stochastic(_) => (12, "stochastic"),
+            };
+            let (rows, classes) = (features as u64 + 1, classes as u64);
+            let needed = Bytes(rows * classes * bytes_per_cell);
+            if needed.0 <= memory.0 {
+                return Ok(());
+            }
+            let shared = (memory.0 / bytes_per_cell).saturating_sub(classes);
+            if solver == "batch" || shared < classes || !may_share {
+                return too_large(format!("{classes} classes times {rows} features in the {solver} solver"), needed);
+            }
+            linear.cells = Some(shared as usize);
+            Ok(())
+        }
+        Some(ScoreOptions::Factored(factored)) => {
+            // A number while it learns and a number in the model, and two more per vector.
+            let vectors = (features + classes) as u64;
+            let needed = Bytes(vectors * (8 * factored.rank as u64 + 8));
+            match needed.0 <= memory.0 {
+                true => Ok(()),
+                false => too_large(format!("{vectors} vectors of {} numbers", factored.rank), needed),
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses trees whose weights have outgrown the budget.
+pub(super) fn check_trees(memory: Bytes, trees: usize, weights: usize) -> Result<()> {
+    let needed = Bytes(weights as u64 * TREE_BYTES);
+    if needed.0 <= memory.0 {
+        return Ok(());
+    }
+    Err(Error::Mismatch {
+        found: format!("{trees} trees need more than {needed} for their weights"),
+        allowed: format!(
+            "`memory` allows {memory}; fewer trees need less, and the weights of the stochastic solver can share what \
+             there is"
+        ),
+    })
+}

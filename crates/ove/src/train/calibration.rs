@@ -1,0 +1,77 @@
+//! Temperature scaling: how sure a softmax may be, by held-out rows.
+//!
+//! Sampled classes and a run that is short of its maximum leave probabilities that are too sure or not sure enough; a
+//! temperature T mends most of it:
+//!
+//! ```text
+//! p(k | x) = e^{f_k/T} / Σ_m e^{f_m/T}        T makes the held-out labels most probable
+//! ```
+//!
+//! Runs and learning rates are compared by that maximum too, so that none wins by being rightly unsure.
+
+use rayon::prelude::*;
+
+use crate::data::{Examples, Row};
+
+/// Newton steps at most, and when they are small enough.
+const STEPS: usize = 30;
+const SMALL: f64 = 1e-5;
+
+/// Fills in the scores of all classes for a row.
+pub(crate) type ScoresOf<'a> = dyn Fn(Row<'_>, &mut [f32]) + Sync + 'a;
+
+/// The temperature that held-out rows prefer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Temperature {
+    /// T.
+    pub temperature: f64,
+    /// −log p(label) under it, averaged over all labels.
+    pub nlpd: f64,
+}
+
+/// Fits the temperature of these scores on rows. −Σ log p is convex in β = 1/T, and Newton's steps find its minimum:
+///
+/// ```text
+/// d/dβ = Σ_n (E_p[f] − f_y)        d²/dβ² = Σ_n Var_p[f]
+/// ```
+pub(crate) fn fit_temperature(rows: &Examples<'_>, scores: &ScoresOf<'_>) -> Temperature {
+    let mut beta = 1.0;
+    for _ in 0..STEPS {
+        let [_, slope, curvature, _] = moments(rows, scores, beta);
+        if curvature <= 0.0 {
+            break;
+        }
+        let next = (beta - slope / curvature).clamp(beta / 3.0, beta * 3.0);
+        let step = (next / beta - 1.0).abs();
+        beta = next;
+        if step < SMALL {
+            break;
+        }
+    }
+    let [surprise, _, _, labels] = moments(rows, scores, beta);
+    Temperature { temperature: 1.0 / beta, nlpd: surprise / labels }
+}
+
+/// −Σ log p(label), its two derivatives, and the number of labels.
+fn moments(rows: &Examples<'_>, scores: &ScoresOf<'_>, beta: f64) -> [f64; 4] {
+    let of_row = |room: &mut Vec<f32>, n: usize| {
+        let id = rows.id(n);
+        let labels = &rows.labels[id];
+        scores(rows.rows.row(id), room);
+        let largest = f64::from(room.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+        let (mut sum, mut first, mut second) = (0.0, 0.0, 0.0);
+        for &score in &*room {
+            // Relative to the largest, so that nothing overflows.
+            let lack = f64::from(score) - largest;
+            let e = (beta * lack).exp();
+            (sum, first, second) = (sum + e, first + e * lack, second + e * lack * lack);
+        }
+        let (mean, count) = (first / sum, labels.len() as f64);
+        let own: f64 = labels.iter().map(|&label| f64::from(room[label as usize]) - largest).sum();
+        let surprise = count * sum.ln() - beta * own;
+        [surprise, count * mean - own, count * (second / sum - mean * mean), count]
+    };
+    let all = (0..rows.len()).into_par_iter().map_init(|| vec![0.0; rows.classes], of_row);
+    // Summed in order: the same bits for any number of threads.
+    all.collect::<Vec<[f64; 4]>>().iter().fold([0.0; 4], |sum, of| std::array::from_fn(|i| sum[i] + of[i]))
+}

@@ -1,0 +1,131 @@
+//! The non-parametric case (section 2.2): probabilities of K values from how often each occurs.
+//!
+//! It is the model with no features, only a bias a class. Exact likelihood and one-vs-each bound share their maximum,
+//! f_k = log N_k + c (proposition 2); Bouchard's bound has f_k = 2 log N_k + c at K = 2 (proposition 3) and no closed form beyond.
+
+use std::ops::ControlFlow;
+
+use crate::bound::Objective;
+use crate::data::{Examples, Labels, Rows};
+use crate::error::{Error, Result};
+use crate::options::{BatchOptions, LinearOptions, ScoreOptions, Solver, TrainOptions};
+use crate::platform::math::log_sum_exp;
+use crate::platform::names::names;
+use crate::platform::pool;
+use crate::train::batch::Batch;
+use crate::train::training::{Progress, Run, Start, Training};
+
+/// Follows an estimate, and may stop it.
+pub type Watch<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + Send + 'a;
+
+/// How the maximum is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Method {
+    /// By its formula, where there is one.
+    ClosedForm,
+    /// L-BFGS on the full sum.
+    Batch,
+    /// Subsampled points and remaining values (section 4.1).
+    Stochastic,
+}
+
+names!(Method, "method", { ClosedForm => "closed-form", Batch => "batch", Stochastic => "stochastic" });
+
+impl Method {
+    /// The formula where there is one, else the full sum.
+    pub fn best_for(objective: Objective, values: usize) -> Method {
+        match objective {
+            Objective::Softmax | Objective::OneVsEach => Method::ClosedForm,
+            Objective::Bouchard if values == 2 => Method::ClosedForm,
+            Objective::Bouchard | Objective::Merged => Method::Batch,
+            Objective::SampledSoftmax => Method::Stochastic,
+        }
+    }
+}
+
+/// Estimates the probabilities of values that occur `counts` times. A value that never occurs has probability 0.
+///
+/// # Errors
+/// No value occurs, or the method does not suit the objective of the options, which are those of linear scores.
+pub fn estimate(counts: &[u64], method: Method, options: &TrainOptions, watch: &mut Watch<'_>) -> Result<Vec<f64>> {
+    let seen: Vec<usize> = (0..counts.len()).filter(|&k| counts[k] > 0).collect();
+    let positive: Vec<u64> = seen.iter().map(|&k| counts[k]).collect();
+    if seen.is_empty() {
+        return Err(Error::Mismatch {
+            found: "no value that occurs".into(),
+            allowed: "at least one count is positive".into(),
+        });
+    }
+    let scores = match (positive.len(), method) {
+        (1, _) => vec![0.0],
+        (_, Method::ClosedForm) => closed_form(&positive, options.objective().unwrap_or(Objective::OneVsEach))?,
+        (_, Method::Batch) => by_batch(&positive, options, watch)?,
+        (_, Method::Stochastic) => by_sampling(&positive, options, watch)?,
+    };
+    let total = log_sum_exp(scores.iter().copied());
+    let mut probabilities = vec![0.0; counts.len()];
+    for (k, score) in seen.into_iter().zip(scores) {
+        probabilities[k] = (score - total).exp();
+    }
+    Ok(probabilities)
+}
+
+fn closed_form(counts: &[u64], objective: Objective) -> Result<Vec<f64>> {
+    let factor = match objective {
+        Objective::Softmax | Objective::OneVsEach => 1.0,
+        Objective::Bouchard if counts.len() == 2 => 2.0,
+        Objective::Bouchard | Objective::Merged | Objective::SampledSoftmax => {
+            let must =
+                "be batch or stochastic: only softmax and one-vs-each have a formula, and bouchard for two values";
+            return Err(Error::setting("method", must, format!("closed-form for {objective}")));
+        }
+    };
+    Ok(counts.iter().map(|&count| factor * (count as f64).ln()).collect())
+}
+
+/// One row per value, which counts as often as the value occurs.
+fn by_batch(counts: &[u64], options: &TrainOptions, watch: &mut Watch<'_>) -> Result<Vec<f64>> {
+    let labels = Labels::single((0..counts.len() as u32).collect());
+    let weights: Vec<f64> = counts.iter().map(|&count| count as f64).collect();
+    let offsets = vec![0; counts.len() + 1];
+    let examples = Examples::new(Rows::new(0, &offsets, &[], &[])?, &labels, &weights, counts.len());
+    options.check()?;
+    let batch = match &options.scores {
+        Some(ScoreOptions::Linear(LinearOptions { solver: Solver::Batch(batch), .. })) => batch.clone(),
+        _ => BatchOptions::default(),
+    };
+    pool::run(|| {
+        let mut run = Batch::new(examples, options, &batch, None);
+        while let Some(progress) = run.step()? {
+            if watch(&progress).is_break() {
+                break;
+            }
+        }
+        Ok(run.into_weights())
+    })
+}
+
+/// One row per point.
+fn by_sampling(counts: &[u64], options: &TrainOptions, watch: &mut Watch<'_>) -> Result<Vec<f64>> {
+    let points = counts.iter().sum::<u64>();
+    if points > u64::from(u32::MAX) {
+        let must = format!("be batch for more than {} points: stochastic holds each of them", u32::MAX);
+        return Err(Error::setting("method", must, format!("stochastic for {points}")));
+    }
+    let points = counts.iter().zip(0..).flat_map(|(&count, k)| std::iter::repeat_n(k, count as usize));
+    let labels = Labels::single(points.collect());
+    let offsets = vec![0; labels.len() + 1];
+    let examples = Examples::new(Rows::new(0, &offsets, &[], &[])?, &labels, &[], counts.len());
+    pool::run(|| {
+        let mut training = Training::new(examples, options, Start::default())?;
+        while let Some(progress) = training.step()? {
+            if watch(&progress).is_break() {
+                break;
+            }
+        }
+        let trained = training.finish()?;
+        let linear = trained.scores.linear().expect("linear scores were trained");
+        Ok(linear.bias().iter().map(|&f| f64::from(f)).collect())
+    })
+}

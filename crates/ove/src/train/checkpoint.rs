@@ -1,0 +1,281 @@
+//! Checkpoints: the whole state of a run in a file, so that a run that was stopped, by whatever, goes on and ends in the same bits as one
+//! that never was.
+//!
+//! A solver hands `save` to whoever watches it ([`Progress::save`](crate::Progress::save)), and [`train_with`](crate::train::train_with)
+//! goes on from a [`Saved`] state. [`Checkpoints`] is a folder of them: it says when the next one is due, numbers them, and keeps the last
+//! two. Each is written beside its place, synced and renamed, and carries a checksum; one that is not whole is passed over.
+//!
+//! ```
+//! use std::ops::ControlFlow;
+//! use ove::train::checkpoint::{Checkpoints, Every};
+//! use ove::train::{Begin, Problem, train, train_with};
+//! use ove::{Options, synthetic};
+//!
+//! let data = synthetic::plane(200, 0);
+//! let problem = Problem { rows: data.rows(), labels: &data.labels, row_weights: &[], classes: 5 };
+//! let options = Options::default();
+//! let folder = tempfile::tempdir().unwrap();
+//! let mut checkpoints = Checkpoints::new(folder.path(), Every::Epochs(1))?;
+//! train(&problem, &options, &mut |progress| {
+//!     if checkpoints.is_due(progress.epochs) {
+//!         checkpoints.write(progress.epochs, progress.save).unwrap();
+//!     }
+//!     if progress.epochs < 2.5 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) } // a power cut
+//! })?;
+//! let saved = checkpoints.newest()?.saved;
+//! let begin = Begin { saved: saved.as_ref(), ..Begin::default() };
+//! let resumed = train_with(begin, &problem, &options, &mut |_| ControlFlow::Continue(()))?;
+//! let undisturbed = train(&problem, &options, &mut |_| ControlFlow::Continue(()))?;
+//! assert_eq!(resumed.linear, undisturbed.linear);
+//! # Ok::<(), ove::Error>(())
+//! ```
+
+mod identity;
+mod state;
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+pub use identity::Identity;
+pub(crate) use state::{F32, F64, Table, U16, U32, write};
+pub use state::{Saved, State, StateReader};
+
+/// How many are kept: if the newest is damaged, there is the one before.
+const KEPT: usize = 2;
+
+/// The names are numbers with this ending.
+const ENDING: &str = "checkpoint";
+
+/// Writes the state of a run to a file.
+pub type Save<'a> = dyn Fn(&Path) -> Result<()> + 'a;
+
+/// How often a checkpoint is written.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Every {
+    /// Once in so much time.
+    Time(Duration),
+    /// After so many epochs (of the batch solver: iterations).
+    Epochs(u32),
+}
+
+impl Default for Every {
+    fn default() -> Self {
+        Every::Time(Duration::from_secs(300))
+    }
+}
+
+impl fmt::Display for Every {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Every::Time(time) if time.subsec_nanos() == 0 && time.as_secs().is_multiple_of(60) => {
+                write!(f, "{}min", time.as_secs() / 60)
+            }
+            Every::Time(time) => write!(f, "{}s", time.as_secs_f64()),
+            Every::Epochs(count) => write!(f, "{count}epoch"),
+        }
+    }
+}
+
+impl FromStr for Every {
+    type Err = Error;
+
+    /// `30s`, `5min`, `2h` or `1epoch`.
+    fn from_str(text: &str) -> Result<Self> {
+        let bad = || {
+            let must = "be a time such as 30s, 5min or 2h, or a number of epochs such as 1epoch";
+            Error::setting("checkpoint-every", must, format!("`{text}`"))
+        };
+        let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+        let (number, unit) = text.split_at(digits);
+        let time = |seconds: f64| {
+            let number: f64 = number.parse().map_err(|_| bad())?;
+            Duration::try_from_secs_f64(number * seconds).map(Every::Time).map_err(|_| bad())
+        };
+        match unit.trim() {
+            "s" | "sec" => time(1.0),
+            "m" | "min" => time(60.0),
+            "h" => time(3600.0),
+            "epoch" | "epochs" => match number.parse() {
+                Ok(count) if count > 0 => Ok(Every::Epochs(count)),
+                _ => Err(bad()),
+            },
+            _ => Err(bad()),
+        }
+    }
+}
+
+/// A folder with the checkpoints of one run.
+#[derive(Debug)]
+pub struct Checkpoints {
+    folder: PathBuf,
+    every: Every,
+    /// The number of the newest one.
+    number: u64,
+    /// When and after how many epochs it was written.
+    written: (Instant, f64),
+}
+
+/// What a folder holds to go on from.
+#[derive(Debug, Default)]
+pub struct Newest {
+    /// The newest whole checkpoint.
+    pub saved: Option<Saved>,
+    /// Why those that are newer still cannot be used.
+    pub passed_over: Vec<Error>,
+}
+
+impl Checkpoints {
+    /// Makes the folder, unless it is there. What an earlier run was writing when it was killed is removed.
+    pub fn new(folder: &Path, every: Every) -> Result<Self> {
+        fs::create_dir_all(folder).map_err(|e| Error::file(folder, e))?;
+        for path in files(folder)? {
+            let is_ours = |name: &str| name.contains(&format!(".{ENDING}.")) && name.ends_with(".part");
+            if path.file_name().and_then(OsStr::to_str).is_some_and(is_ours) {
+                fs::remove_file(&path).map_err(|e| Error::file(&path, e))?;
+            }
+        }
+        let number = numbered(folder)?.last().map_or(0, |(number, _)| *number);
+        Ok(Checkpoints { folder: folder.to_owned(), every, number, written: (Instant::now(), 0.0) })
+    }
+
+    /// Whether there is any.
+    pub fn is_empty(&self) -> bool {
+        self.number == 0
+    }
+
+    /// The newest one that is whole.
+    pub fn newest(&self) -> Result<Newest> {
+        let mut newest = Newest::default();
+        for (_, path) in numbered(&self.folder)?.into_iter().rev() {
+            match Saved::open(&path) {
+                Ok(saved) => {
+                    newest.saved = Some(saved);
+                    break;
+                }
+                Err(error) => newest.passed_over.push(error),
+            }
+        }
+        Ok(newest)
+    }
+
+    /// Whether the time has come for the next one, after so many epochs.
+    pub fn is_due(&self, epochs: f64) -> bool {
+        match self.every {
+            Every::Time(time) => self.written.0.elapsed() >= time,
+            Every::Epochs(count) => (epochs / f64::from(count)).floor() > (self.written.1 / f64::from(count)).floor(),
+        }
+    }
+
+    /// Writes the next one and removes all but the last two. If that fails, the earlier ones are still there.
+    pub fn write(&mut self, epochs: f64, save: &Save<'_>) -> Result<()> {
+        let path = self.folder.join(format!("{:06}.{ENDING}", self.number + 1));
+        let saved = save(&path);
+        // The next attempt after a failure also waits its time.
+        self.written = (Instant::now(), epochs);
+        saved?;
+        self.number += 1;
+        let numbered = numbered(&self.folder)?;
+        for (_, path) in numbered.iter().rev().skip(KEPT) {
+            fs::remove_file(path).map_err(|e| Error::file(path, e))?;
+        }
+        Ok(())
+    }
+
+    /// Tells where the run goes on, so that the next checkpoint is due from there.
+    pub fn went_on(&mut self, epochs: f64) {
+        self.written = (Instant::now(), epochs);
+    }
+
+    /// Removes all: the run is at its end.
+    pub fn clear(&self) -> Result<()> {
+        for (_, path) in numbered(&self.folder)? {
+            fs::remove_file(&path).map_err(|e| Error::file(&path, e))?;
+        }
+        Ok(())
+    }
+}
+
+/// The checkpoints in a folder, the oldest first.
+fn numbered(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
+    let number = |path: &Path| -> Option<u64> {
+        let is_one = path.extension() == Some(OsStr::new(ENDING));
+        path.file_stem().filter(|_| is_one)?.to_str()?.parse().ok()
+    };
+    let mut found: Vec<_> =
+        files(folder)?.into_iter().filter_map(|path| number(&path).map(|number| (number, path))).collect();
+    found.sort_unstable();
+    Ok(found)
+}
+
+fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let list = || fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>();
+    list().map_err(|e| Error::file(folder, e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_epochs() {
+        for (text, every, shown) in [
+            ("30s", Every::Time(Duration::from_secs(30)), "30s"),
+            ("0.25s", Every::Time(Duration::from_millis(250)), "0.25s"),
+            ("5min", Every::Time(Duration::from_secs(300)), "5min"),
+            ("2h", Every::Time(Duration::from_secs(7200)), "120min"),
+            ("3epochs", Every::Epochs(3), "3epoch"),
+        ] {
+            let parsed: Every = text.parse().unwrap();
+            assert_eq!((parsed, parsed.to_string().as_str()), (every, shown));
+        }
+        for text in ["", "5", "min", "0epoch", "1.5epoch", "-1s", "1e9s", "7 parsecs", "99999999999999999999h"] {
+            assert!(text.parse::<Every>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_last_two_are_kept_and_numbers_go_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut checkpoints = Checkpoints::new(folder.path(), Every::Epochs(1)).unwrap();
+        assert!(checkpoints.is_empty());
+        let save = |path: &Path| {
+            fs::write(path, "x").unwrap();
+            Ok(())
+        };
+        for epoch in 1..=4 {
+            assert!(checkpoints.is_due(f64::from(epoch)) && !checkpoints.is_due(f64::from(epoch) - 0.5));
+            checkpoints.write(epoch.into(), &save).unwrap();
+        }
+        fs::write(folder.path().join("000005.checkpoint.77.part"), "half").unwrap();
+        fs::write(folder.path().join("notes.txt"), "mine").unwrap();
+        let again = Checkpoints::new(folder.path(), Every::Epochs(1)).unwrap();
+        assert_eq!(again.number, 4);
+        let mut names: Vec<_> =
+            files(folder.path()).unwrap().iter().map(|path| path.file_name().unwrap().to_owned()).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["000003.checkpoint", "000004.checkpoint", "notes.txt"]);
+        assert_eq!(again.newest().unwrap().passed_over.len(), 2);
+        again.clear().unwrap();
+        assert_eq!(files(folder.path()).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_earlier_ones() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut checkpoints = Checkpoints::new(folder.path(), Every::Epochs(1)).unwrap();
+        let good = |path: &Path| {
+            fs::write(path, "x").unwrap();
+            Ok(())
+        };
+        checkpoints.write(1.0, &good).unwrap();
+        let full = |path: &Path| Err(Error::file(path, std::io::Error::from_raw_os_error(28)));
+        assert!(checkpoints.write(2.0, &full).is_err());
+        assert_eq!(numbered(folder.path()).unwrap().len(), 1);
+        assert!(!checkpoints.is_due(2.5));
+    }
+}

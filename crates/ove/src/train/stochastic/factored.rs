@@ -1,0 +1,369 @@
+//! Factored scores while they learn: a vector for each feature and each class.
+//!
+//! ```text
+//! h = Σ_d x_d u_d        f_k = h·v_k + b_k        ∂f_k/∂v_k = h        ∂f_k/∂u_d = x_d v_k
+//! ```
+//!
+//! With g_k the derivative of the objective in f_k, a row moves v_k by g_k h and u_d by x_d q, where q = Σ_k g_k v_k. Both
+//! h and q are made in the first phase of a batch; in the second, ranges of features and of classes belong to threads.
+//! AdaGrad keeps one sum of squares per vector instead of one per number, so that every kernel runs over whole vectors.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::candidates::Visit;
+use super::score_function::{ScoreFunction, cut, feature_ranges, merge_tables};
+use crate::data::{Examples, Row, Rows};
+use crate::error::Result;
+use crate::options::{FactoredOptions, StepKind};
+use crate::platform::math::lanes;
+use crate::platform::memory::prefetch;
+use crate::platform::random::Stream;
+use crate::platform::simd::vectorised;
+use crate::scores::{Factored, Scores};
+use crate::train::checkpoint::{F32, State, StateReader, Table};
+use crate::train::optimizer::{Pace, VectorRule, VectorState};
+
+/// Numbers in a cache line.
+const LINE: usize = 16;
+
+/// Marks the random streams of the first vectors.
+const INITIAL: u64 = u64::MAX - 3;
+
+/// Factored scores that learn.
+pub(super) struct FactoredLearner {
+    features: Vectors,
+    classes: Vectors,
+    bias: Vectors,
+    step: StepKind,
+    /// Those of the vectors, and of the biases.
+    paces: [Pace; 2],
+    penalty_on_bias: bool,
+    /// Ranges of features and of classes, one of each per thread.
+    feature_ranges: Vec<Range<usize>>,
+    class_ranges: Vec<Range<usize>>,
+}
+
+/// What a row keeps between the phases.
+#[derive(Clone, Default)]
+pub(super) struct Embedding {
+    /// h.
+    hidden: Vec<f32>,
+    /// q, the gradient in h.
+    gradient: Vec<f32>,
+}
+
+/// Vectors of the same length, each with what its step rule remembers.
+struct Vectors {
+    rank: usize,
+    numbers: Vec<f32>,
+    states: Vec<VectorState>,
+}
+
+impl Vectors {
+    fn new(count: usize, rank: usize, numbers: Vec<f32>) -> Self {
+        debug_assert_eq!(numbers.len(), count * rank);
+        Vectors { rank, numbers, states: vec![VectorState::default(); count] }
+    }
+
+    #[inline(always)]
+    fn get(&self, at: usize) -> &[f32] {
+        &self.numbers[at * self.rank..(at + 1) * self.rank]
+    }
+
+    fn prefetch(&self, at: usize) {
+        prefetch(&self.states[at]);
+        self.get(at).iter().step_by(LINE).for_each(prefetch);
+    }
+
+    /// The vectors as they are now, with the penalty of the batches that did not touch them.
+    fn frozen(&self, rule: VectorRule) -> Vec<f32> {
+        let of_vector = |(vector, state): (&[f32], &VectorState)| {
+            let factor = state.factor(rule);
+            vector.iter().map(move |number| number * factor).collect::<Vec<f32>>()
+        };
+        self.numbers.par_chunks(self.rank).zip(&self.states).flat_map_iter(of_vector).collect()
+    }
+
+    /// Cuts the vectors at the ends of ranges.
+    fn split<'a>(&'a mut self, ranges: &[Range<usize>]) -> Vec<Share<'a>> {
+        let (rank, mut numbers, mut states) = (self.rank, &mut self.numbers[..], &mut self.states[..]);
+        let mut shares = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            let (own, rest) = numbers.split_at_mut(range.len() * rank);
+            let (own_states, rest_states) = states.split_at_mut(range.len());
+            shares.push(Share { first: range.start, rank, numbers: own, states: own_states });
+            (numbers, states) = (rest, rest_states);
+        }
+        shares
+    }
+}
+
+/// The vectors that one thread owns in the second phase.
+struct Share<'a> {
+    first: usize,
+    rank: usize,
+    numbers: &'a mut [f32],
+    states: &'a mut [VectorState],
+}
+
+impl Share<'_> {
+    /// Where a vector lies, if it is one of these.
+    #[inline(always)]
+    fn place(&self, at: u32) -> Option<usize> {
+        let at = (at as usize).wrapping_sub(self.first);
+        (at < self.states.len()).then_some(at)
+    }
+}
+
+impl FactoredLearner {
+    pub fn new(examples: &Examples<'_>, seed: u64, options: &FactoredOptions, start: Option<&Scores>) -> Result<Self> {
+        let (rank, features, classes) = (options.rank, examples.rows.features(), examples.classes);
+        let start = start.map(|scores| scores.factored_for(examples, rank)).transpose()?;
+        let numbers = match start {
+            Some(factored) => {
+                [factored.features_table(), factored.classes_table(), factored.bias()].map(<[f32]>::to_vec)
+            }
+            // Vectors of classes start at zero: at first each class is as probable as any other.
+            None => [first_vectors(seed, features, rank), vec![0.0; classes * rank], vec![0.0; classes]],
+        };
+        let [of_features, of_classes, bias] = numbers;
+        Ok(FactoredLearner {
+            features: Vectors::new(features, rank, of_features),
+            classes: Vectors::new(classes, rank, of_classes),
+            bias: Vectors::new(classes, 1, bias),
+            step: options.stochastic.step,
+            paces: Default::default(),
+            penalty_on_bias: options.bound.penalty_on_bias,
+            feature_ranges: vec![0..features],
+            class_ranges: vec![0..classes],
+        })
+    }
+
+    fn rules(&self) -> [VectorRule; 2] {
+        self.paces.map(|pace| VectorRule::new(self.step, pace))
+    }
+}
+
+/// Uniform numbers within ±1/√rank, so that rows of unit length have hidden vectors of about half of that.
+fn first_vectors(seed: u64, features: usize, rank: usize) -> Vec<f32> {
+    let mut numbers = crate::platform::memory::zeroed(features * rank);
+    let scale = 1.0 / (rank as f32).sqrt();
+    numbers.par_chunks_mut(rank.max(1)).enumerate().for_each(|(feature, vector)| {
+        let mut random = Stream::of(&[seed, INITIAL, feature as u64]);
+        vector.iter_mut().for_each(|number| *number = scale * (2.0 * random.uniform() as f32 - 1.0));
+    });
+    numbers
+}
+
+impl ScoreFunction for FactoredLearner {
+    type Hidden = Embedding;
+
+    fn touched(&self, entries: f64, classes: f64) -> f64 {
+        self.features.rank as f64 * (entries + classes)
+    }
+
+    fn share(&mut self, examples: &Examples<'_>, threads: usize) {
+        self.feature_ranges = feature_ranges(examples, threads);
+        let counts: Vec<usize> = examples.counts().into_iter().map(|count| count as usize + 1).collect();
+        self.class_ranges = cut(&counts, counts.iter().sum(), threads);
+    }
+
+    fn locate(&self, _: Row<'_>, _: &mut Embedding) {}
+
+    fn prefetch(&self, row: Row<'_>, _: &Embedding, classes: &[u32]) {
+        row.indices.iter().for_each(|&feature| self.features.prefetch(feature as usize));
+        classes.iter().for_each(|&class| self.classes.prefetch(class as usize));
+    }
+
+    fn scores(&self, row: Row<'_>, kept: &mut Embedding, classes: &[u32], scores: &mut Vec<f64>) {
+        let [rule, bias_rule] = self.rules();
+        kept.hidden.clear();
+        kept.hidden.resize(self.features.rank, 0.0);
+        embed(&self.features, row, rule, &mut kept.hidden);
+        scores.clear();
+        scores.extend(classes.iter().map(|&class| {
+            let class = class as usize;
+            f64::from(self.bias.numbers[class] * self.bias.states[class].factor(bias_rule))
+        }));
+        add_products(&self.classes, &kept.hidden, classes, rule, scores);
+    }
+
+    fn pull_back(&self, kept: &mut Embedding, classes: &[u32], derivatives: &[f64]) {
+        kept.gradient.clear();
+        kept.gradient.resize(self.features.rank, 0.0);
+        sum_vectors(&self.classes, classes, derivatives, self.rules()[0], &mut kept.gradient);
+    }
+
+    fn all_scores(&self, row: Row<'_>, scores: &mut [f32]) {
+        let [rule, bias_rule] = self.rules();
+        let mut hidden = vec![0.0; self.features.rank];
+        embed(&self.features, row.below(self.features.states.len()), rule, &mut hidden);
+        for (class, score) in scores.iter_mut().enumerate() {
+            let factor = self.classes.states[class].factor(rule);
+            let bias = self.bias.numbers[class] * self.bias.states[class].factor(bias_rule);
+            *score = bias + factor * product(&hidden, self.classes.get(class));
+        }
+    }
+
+    fn advance(&mut self, rate: f64, shrink: f64) {
+        let [vectors, bias] = &mut self.paces;
+        vectors.advance(rate, shrink);
+        bias.advance(rate, if self.penalty_on_bias { shrink } else { 0.0 });
+    }
+
+    fn update(&mut self, rows: Rows<'_>, visits: &[Visit<Embedding>]) {
+        let [rule, bias_rule] = self.rules();
+        let features = self.features.split(&self.feature_ranges);
+        let classes = self.classes.split(&self.class_ranges).into_iter().zip(self.bias.split(&self.class_ranges));
+        let update_features = |mut share: Share<'_>| {
+            for visit in visits {
+                let row = rows.row(visit.row);
+                move_features(&mut share, row.indices, row.values, &visit.hidden.gradient, rule);
+            }
+        };
+        let update_classes = |(mut share, mut bias): (Share<'_>, Share<'_>)| {
+            for visit in visits {
+                move_classes(&mut share, &visit.classes, &visit.derivatives, &visit.hidden.hidden, rule);
+                move_classes(&mut bias, &visit.classes, &visit.derivatives, &[1.0], bias_rule);
+            }
+        };
+        if self.feature_ranges.len() == 1 {
+            features.into_iter().for_each(update_features);
+            classes.for_each(update_classes);
+            return;
+        }
+        let classes: Vec<_> = classes.collect();
+        rayon::join(
+            || features.into_par_iter().for_each(update_features),
+            || classes.into_par_iter().for_each(update_classes),
+        );
+    }
+
+    fn paces(&self) -> [Pace; 2] {
+        self.paces
+    }
+
+    fn tables(&self) -> Vec<Table<'_>> {
+        vec![
+            Table::new("features", F32, &self.features.numbers),
+            Table::new("feature_states", F32, &self.features.states),
+            Table::new("classes", F32, &self.classes.numbers),
+            Table::new("class_states", F32, &self.classes.states),
+            Table::new("bias", F32, &self.bias.numbers),
+            Table::new("bias_states", F32, &self.bias.states),
+        ]
+    }
+
+    fn restore(&mut self, state: &dyn StateReader, paces: [Pace; 2]) -> Result<()> {
+        for (name, states_name, vectors) in [
+            ("features", "feature_states", &mut self.features),
+            ("classes", "class_states", &mut self.classes),
+            ("bias", "bias_states", &mut self.bias),
+        ] {
+            state.read_into(name, &mut vectors.numbers)?;
+            state.read_into(states_name, &mut vectors.states)?;
+        }
+        self.paces = paces;
+        Ok(())
+    }
+
+    fn merge(&mut self, others: &[State], shares: &[f64]) -> Result<()> {
+        for (name, states_name, vectors) in [
+            ("features", "feature_states", &mut self.features),
+            ("classes", "class_states", &mut self.classes),
+            ("bias", "bias_states", &mut self.bias),
+        ] {
+            merge_tables(name, &mut vectors.numbers, others, shares)?;
+            merge_tables(states_name, bytemuck::cast_slice_mut(&mut vectors.states), others, shares)?;
+        }
+        Ok(())
+    }
+
+    fn snapshot(&self) -> Scores {
+        let [rule, bias_rule] = self.rules();
+        let (features, classes) = (self.features.frozen(rule), self.classes.frozen(rule));
+        Scores::Factored(Factored::new(self.features.rank, features, classes, self.bias.frozen(bias_rule)))
+    }
+
+    fn freeze(self) -> Scores {
+        self.snapshot()
+    }
+}
+
+vectorised! {
+    /// Σ_d x_d u_d.
+    fn embed(features: &Vectors, row: Row<'_>, rule: VectorRule, hidden: &mut [f32]) {
+        for (&feature, &value) in row.indices.iter().zip(row.values) {
+            let value = value * features.states[feature as usize].factor(rule);
+            for (hidden, number) in hidden.iter_mut().zip(features.get(feature as usize)) {
+                *hidden += value * number;
+            }
+        }
+    }
+}
+
+vectorised! {
+    /// Adds h·v_k to the score of each class.
+    fn add_products(vectors: &Vectors, hidden: &[f32], classes: &[u32], rule: VectorRule, scores: &mut [f64]) {
+        for (score, &class) in scores.iter_mut().zip(classes) {
+            let factor = vectors.states[class as usize].factor(rule);
+            *score += f64::from(factor * lanes(hidden, vectors.get(class as usize), |a, b| a * b));
+        }
+    }
+}
+
+vectorised! {
+    /// Σ_k g_k v_k.
+    fn sum_vectors(vectors: &Vectors, classes: &[u32], derivatives: &[f64], rule: VectorRule, out: &mut [f32]) {
+        for (&class, &derivative) in classes.iter().zip(derivatives) {
+            let derivative = derivative as f32 * vectors.states[class as usize].factor(rule);
+            for (sum, number) in out.iter_mut().zip(vectors.get(class as usize)) {
+                *sum += derivative * number;
+            }
+        }
+    }
+}
+
+vectorised! {
+    fn product(a: &[f32], b: &[f32]) -> f32 {
+        lanes(a, b, |a, b| a * b)
+    }
+}
+
+vectorised! {
+    /// Moves the vectors of a row's features along x_d q.
+    fn move_features(share: &mut Share<'_>, indices: &[u32], values: &[f32], gradient: &[f32], rule: VectorRule) {
+        let square = lanes(gradient, gradient, |a, b| a * b) / gradient.len() as f32;
+        for (&feature, &value) in indices.iter().zip(values) {
+            if let Some(at) = share.place(feature) {
+                let vector = &mut share.numbers[at * share.rank..(at + 1) * share.rank];
+                climb(vector, &mut share.states[at], value, gradient, square, rule);
+            }
+        }
+    }
+}
+
+vectorised! {
+    /// Moves the vectors of visited classes along g_k h.
+    fn move_classes(share: &mut Share<'_>, classes: &[u32], derivatives: &[f64], hidden: &[f32], rule: VectorRule) {
+        let square = lanes(hidden, hidden, |a, b| a * b) / hidden.len() as f32;
+        for (&class, &derivative) in classes.iter().zip(derivatives) {
+            if let Some(at) = share.place(class) {
+                let vector = &mut share.numbers[at * share.rank..(at + 1) * share.rank];
+                climb(vector, &mut share.states[at], derivative as f32, hidden, square, rule);
+            }
+        }
+    }
+}
+
+/// Moves a vector along `a` times a direction, whose numbers have this mean square.
+#[inline(always)]
+fn climb(vector: &mut [f32], state: &mut VectorState, a: f32, direction: &[f32], square: f32, rule: VectorRule) {
+    let (factor, step) = state.climb(a * a * square, rule);
+    let step = step * a;
+    for (number, direction) in vector.iter_mut().zip(direction) {
+        *number = *number * factor + step * direction;
+    }
+}

@@ -1,0 +1,213 @@
+//! All nodes of all trees learn side by side, for a slice of time per step.
+//!
+//! What a node learns depends on nothing but its own seed, so it does not matter which nodes are under way when a slice
+//! ends, or how many threads there are.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
+
+use super::checkpoint::{Finished, Learned};
+use super::node::{Job, NodeRun, Weights};
+use super::node_examples::NodeExamples;
+use super::{Task, blocks, epochs};
+use crate::platform::random::Stream;
+
+/// The time of a step. Threads wait for each other at its end, for half of [`ROWS`] rows on average.
+const SLICE: Duration = Duration::from_millis(200);
+
+/// Rows between two looks at the clock.
+const ROWS: usize = 256;
+
+/// Rows that every node has seen at least before a run that is stopped gives a model.
+const LEAST_ROWS: usize = 4096;
+
+/// All nodes of all trees.
+pub(super) struct Schedule<'a> {
+    task: Task<'a>,
+    jobs: Vec<Placed>,
+    /// The numbers of the jobs that nobody has begun, the longest last.
+    waiting: Vec<usize>,
+    /// What each thread works on.
+    slots: Vec<Slot<'a>>,
+    finished: Finished,
+    /// Children times rows passed so far, and in all.
+    passed: usize,
+    total: usize,
+    /// Number of weights of finished nodes.
+    weights: usize,
+}
+
+/// The work of one thread.
+#[derive(Default)]
+struct Slot<'a> {
+    run: Option<(usize, NodeRun<'a>)>,
+    /// Room for a number of each feature.
+    numbers: Vec<u32>,
+}
+
+/// A job and where in the trees it is; node 0 is the root.
+struct Placed {
+    tree: usize,
+    node: usize,
+    job: Job,
+}
+
+impl Placed {
+    /// Rows passed, in all passes.
+    fn visits(&self) -> usize {
+        self.job.examples.len() * self.job.passes
+    }
+
+    /// Children times rows passed.
+    fn work(&self) -> usize {
+        self.visits() * self.job.children.len()
+    }
+}
+
+impl<'a> Schedule<'a> {
+    /// All blocks of all nodes, by tree, the root first.
+    pub fn new(task: Task<'a>, epochs: usize, nodes: Vec<Vec<Arc<NodeExamples>>>) -> Self {
+        let mut jobs = Vec::new();
+        for (tree, nodes) in nodes.into_iter().enumerate() {
+            for (node, examples) in nodes.into_iter().enumerate() {
+                let passes = epochs::of_node(node, epochs);
+                jobs.extend(blocks(examples.children).map(|children| {
+                    let job = Job { examples: examples.clone(), children, passes };
+                    Placed { tree, node, job }
+                }));
+            }
+        }
+        let total = jobs.iter().map(Placed::work).sum();
+        let mut schedule = Schedule {
+            task,
+            jobs,
+            waiting: Vec::new(),
+            slots: Vec::new(),
+            finished: BTreeMap::new(),
+            passed: 0,
+            total,
+            weights: 0,
+        };
+        schedule.queue();
+        schedule
+    }
+
+    /// Puts all that is not finished into the queue. The long ones are begun first, so that no thread is left with one
+    /// at the end.
+    fn queue(&mut self) {
+        self.slots.clear();
+        self.waiting = (0..self.jobs.len()).filter(|job| !self.finished.contains_key(job)).collect();
+        self.waiting.sort_by_key(|&job| std::cmp::Reverse(self.jobs[job].visits()));
+        self.waiting.reverse();
+        self.passed = self.finished.keys().map(|&job| self.jobs[job].work()).sum();
+        self.weights = self.finished.values().map(|learned| learned.weights.entries.len()).sum();
+    }
+
+    /// Number of jobs.
+    pub fn jobs(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Whether every node is trained to its end.
+    pub fn is_done(&self) -> bool {
+        self.finished.len() == self.jobs.len()
+    }
+
+    /// The share of the work that is done.
+    pub fn done(&self) -> f64 {
+        if self.total == 0 { 1.0 } else { self.passed as f64 / self.total as f64 }
+    }
+
+    pub fn weights(&self) -> usize {
+        self.weights
+    }
+
+    pub fn finished(&self) -> &Finished {
+        &self.finished
+    }
+
+    /// Takes over what others have finished.
+    pub fn restore(&mut self, finished: Finished) {
+        self.finished.extend(finished);
+        self.queue();
+    }
+
+    /// Trains for a slice of time on all threads.
+    pub fn advance(&mut self) {
+        let deadline = Instant::now() + SLICE;
+        self.slots.resize_with(rayon::current_num_threads().max(self.slots.len()), Slot::default);
+        let (waiting, finished) = (Mutex::new(&mut self.waiting), Mutex::new(Vec::new()));
+        let (passed, jobs, task) = (AtomicUsize::new(0), &self.jobs, self.task);
+        self.slots.par_iter_mut().with_max_len(1).for_each(|slot| {
+            while Instant::now() < deadline {
+                if slot.run.is_none() {
+                    let Some(number) = waiting.lock().expect("no thread panics with it").pop() else { return };
+                    slot.run = Some((number, start(task, number, jobs, &mut slot.numbers)));
+                }
+                let Some((number, run)) = &mut slot.run else { return };
+                passed.fetch_add(run.advance(ROWS) * jobs[*number].job.children.len(), Ordering::Relaxed);
+                if run.is_done() {
+                    finished.lock().expect("no thread panics with it").push((*number, run.weights()));
+                    slot.run = None;
+                }
+            }
+        });
+        self.passed += passed.into_inner();
+        for (number, weights) in finished.into_inner().expect("no thread panicked") {
+            self.weights += weights.entries.len();
+            self.finished.insert(number, Learned { weights });
+        }
+    }
+
+    /// What all nodes have learned, tree by tree. Nodes that are not at their end give what they have, and each that was
+    /// not begun sees some rows first.
+    pub fn learned(&mut self, trees: usize) -> Vec<Levels> {
+        let (jobs, task) = (&self.jobs, self.task);
+        let under_way = self.slots.drain(..).filter_map(|slot| slot.run);
+        let under_way: Vec<(usize, Weights)> = under_way.map(|(number, run)| (number, run.weights())).collect();
+        let begun = self.waiting.par_drain(..).map_init(Vec::new, |numbers, number| {
+            let mut run = start(task, number, jobs, numbers);
+            run.advance(LEAST_ROWS);
+            (number, run.weights())
+        });
+        let begun: Vec<(usize, Weights)> = begun.collect();
+        let unfinished = under_way.into_iter().chain(begun).map(|(number, weights)| (number, Learned { weights }));
+        self.finished.extend(unfinished);
+        let mut learned: Vec<Levels> = (0..trees).map(|_| Levels::default()).collect();
+        for (placed, of_job) in jobs.iter().zip(std::mem::take(&mut self.finished).into_values()) {
+            learned[placed.tree].push(placed.node, of_job.weights);
+        }
+        learned
+    }
+}
+
+fn start<'a>(task: Task<'a>, number: usize, jobs: &[Placed], numbers: &mut Vec<u32>) -> NodeRun<'a> {
+    let Placed { tree, node, job } = &jobs[number];
+    let random = Stream::of(&[task.seed, *tree as u64, *node as u64, job.children.start as u64]);
+    job.start(task, random, numbers)
+}
+
+/// What the blocks of a tree have learned, in their order, each with the number of its node in the level.
+#[derive(Default)]
+pub(super) struct Levels {
+    pub root: Vec<(u16, Weights)>,
+    pub leaves: Vec<(u16, Weights)>,
+}
+
+impl Levels {
+    fn push(&mut self, node: usize, weights: Weights) {
+        match node {
+            0 => self.root.push((0, weights)),
+            leaf => self.leaves.push(((leaf - 1) as u16, weights)),
+        }
+    }
+
+    pub fn are_finite(&self) -> bool {
+        let mut entries = self.root.iter().chain(&self.leaves).flat_map(|(_, weights)| &weights.entries);
+        entries.all(|entry| entry.weight().is_finite())
+    }
+}
