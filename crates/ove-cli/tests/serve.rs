@@ -404,7 +404,7 @@ fn it_does_not_start_where_it_should_not() {
         ("serve titles.model --listen 0.0.0.0:0", "is open to other machines, so it needs a --token-file"),
         ("serve titles.model --listen [::]:0", "is open to other machines, so it needs a --token-file"),
         ("serve titles.model --token-file empty", "empty: a token is one line of visible ASCII characters"),
-        ("serve titles.model --listen nonsense", "an address is like 127.0.0.1:8080"),
+        ("serve titles.model --listen nonsense", "an address has the form 127.0.0.1:8080"),
         ("serve titles.tsv", "not a usable model"),
         ("serve titles.model --names titles.model", "titles.model"),
     ] {

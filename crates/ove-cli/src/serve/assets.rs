@@ -5,8 +5,6 @@ use axum::http::header::{self, HeaderName};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use crate::page;
-
 /// Nothing but what the server itself gives; charts carry their width as a style.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; \
                       img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -16,7 +14,7 @@ pub fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
     let html = || async { file("text/html; charset=utf-8", include_str!("../../../../page/dist/index.html")) };
     let script = || async { file("text/javascript; charset=utf-8", include_str!("../../../../page/dist/page.js")) };
     let style = || async { file("text/css; charset=utf-8", include_str!("../../../../page/dist/page.css")) };
-    let theme = || async { file("text/css; charset=utf-8", page::css()) };
+    let theme = || async { file("text/css; charset=utf-8", ove_report::css()) };
     Router::new()
         .route("/", get(html))
         .route("/page.js", get(script))
