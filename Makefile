@@ -67,7 +67,7 @@ fuzz:
 	fuzz/run
 
 crash:
-	OVE_KILLS=200 cargo test --release --package ove-cli --test crash -- --nocapture
+	OVE_KILLS=200 cargo test --release --package ove-cli --test all crash:: -- --nocapture
 
 # Independent references and the browser: scikit-learn, safetensors, headless Chromium.
 python-test: $(VENV)/installed

@@ -9,6 +9,7 @@ mod generate;
 mod inspect;
 mod predict;
 mod reproduce;
+#[cfg(feature = "serve")]
 mod serve;
 mod train;
 
@@ -23,6 +24,7 @@ pub enum Command {
     Predict(predict::Args),
     Evaluate(evaluate::Args),
     Inspect(inspect::Args),
+    #[cfg(feature = "serve")]
     Serve(serve::Args),
     Convert(convert::Args),
     Bound(bound::Args),
@@ -40,6 +42,7 @@ impl Command {
             Command::Predict(args) => predict::run(args),
             Command::Evaluate(args) => evaluate::run(args),
             Command::Inspect(args) => inspect::run(args),
+            #[cfg(feature = "serve")]
             Command::Serve(args) => serve::run(args),
             Command::Convert(args) => convert::run(args),
             Command::Bound(args) => bound::run(args),
@@ -51,6 +54,10 @@ impl Command {
 
     /// Whether the command handles Ctrl-C and SIGTERM itself.
     pub fn handles_signals(&self) -> bool {
-        matches!(self, Command::Serve(_))
+        match self {
+            #[cfg(feature = "serve")]
+            Command::Serve(_) => true,
+            _ => false,
+        }
     }
 }

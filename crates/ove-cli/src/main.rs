@@ -2,19 +2,15 @@
 //!
 //! Results go to stdout, messages to stderr. Exit code 0: done; 2: the input or the arguments were wrong; 130: stopped by Ctrl-C.
 
-/// `println!` whose failure is an error: a reader that has gone away must not end in a panic.
-macro_rules! say {
-    ($($what:tt)*) => {{
-        use std::io::Write;
-        writeln!(std::io::stdout(), $($what)*)
-    }};
-}
+#![deny(clippy::print_stderr, clippy::print_stdout, reason = "they panic when the reader is gone: see terminal.rs")]
 
 mod commands;
 mod files;
 mod flags;
 mod run;
+#[cfg(feature = "serve")]
 mod serve;
+mod terminal;
 
 use std::process::ExitCode;
 
@@ -22,6 +18,7 @@ use clap::Parser;
 
 use commands::Command;
 use run::interrupt;
+use terminal::note;
 
 /// Softmax models with very many classes, trained through the one-vs-each bound.
 #[derive(Parser)]
@@ -41,7 +38,7 @@ fn main() -> ExitCode {
         // A reader such as `head` that closes stdout early is not an error.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            note!("error: {error:#}");
             ExitCode::from(if interrupt::requested() { 130 } else { 2 })
         }
     }

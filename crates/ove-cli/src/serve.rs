@@ -34,6 +34,8 @@ pub use served::Served;
 pub use token::Token;
 use work::Work;
 
+use crate::terminal::note;
+
 /// What all requests share.
 pub struct Server {
     served: RwLock<Arc<Served>>,
@@ -68,7 +70,7 @@ pub fn serve(
     runtime()?.block_on(async {
         let stop = signals::stop()?;
         signals::reload(server.clone(), load)?;
-        eprintln!("listening on http://{}", listener.local_addr()?);
+        note!("listening on http://{}", listener.local_addr()?);
         connections::serve(listener, routes::router(server.clone()), stop, server.room.clone()).await
     })
 }

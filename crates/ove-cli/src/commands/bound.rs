@@ -5,6 +5,8 @@ use ove::Error;
 use ove::objective;
 use serde_json::json;
 
+use crate::terminal::say;
+
 /// Compare the bounds on one probability
 ///
 /// Takes the scores of all classes and prints the exact log probability of one class beside its lower bounds.

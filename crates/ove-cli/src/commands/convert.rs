@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::files;
 use crate::flags::{DataFlags, TextFlags, ThreadFlags};
+use crate::terminal::say;
 
 /// Write data in the form of the extreme classification repository
 ///

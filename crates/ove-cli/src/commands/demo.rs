@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::files;
 use crate::flags::ThreadFlags;
 use crate::run;
+use crate::terminal::{note, say};
 
 /// See the whole method on synthetic data
 ///
@@ -68,7 +69,7 @@ pub fn run(args: Args) -> Result<()> {
 fn part(name: &'static str, data: Dataset, test: Option<&Dataset>, options: Options) -> Result<Part> {
     let mut outcomes = Vec::new();
     for method in Method::ALL {
-        eprintln!("{name}: {}", method.name());
+        note!("{name}: {}", method.name());
         outcomes.push(run::comparison::run(method, &options, &data, test.unwrap_or(&data))?);
     }
     Ok(Part { name, data, options, outcomes })

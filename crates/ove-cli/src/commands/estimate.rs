@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::flags::{LinearFlags, choice};
 use crate::run::{interrupt, progress};
+use crate::terminal::{note, say};
 
 /// Estimate probabilities from counts
 ///
@@ -40,7 +41,7 @@ pub fn run(args: Args) -> Result<()> {
     let options = args.linear.options(Solver::Stochastic);
     let method = args.method.unwrap_or(Method::best_for(options.objective, occurring));
     let mut line = progress::Line::new(counts.iter().sum::<u64>() as usize);
-    let probabilities = interrupt::held(|| estimate(&counts, method, &options, &mut |progress| line.hear(progress)))?;
+    let probabilities = interrupt::held(|| estimate(&counts, method, &options, &mut |progress| line.update(progress)))?;
     line.finish();
     if args.json {
         let names: Vec<&str> = values.iter().map(|value| value.name.as_str()).collect();
@@ -54,7 +55,7 @@ pub fn run(args: Args) -> Result<()> {
         say!("{object}")?;
         return Ok(());
     }
-    eprintln!("{} by {method}", options.objective);
+    note!("{} by {method}", options.objective);
     for (value, p) in values.iter().zip(probabilities) {
         say!("{}\t{}\t{p:.8}", value.name, value.count)?;
     }

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use crate::files;
 use crate::flags::{DataFlags, ThreadFlags};
 use crate::run::memory;
+use crate::terminal::say;
 
 /// Measure a model on rows whose classes are known
 ///

@@ -6,6 +6,8 @@ use anyhow::Result;
 use ove::{Error, Model};
 use serde_json::{Value, json};
 
+use crate::terminal::say;
+
 /// Show what a model is
 ///
 /// Without --class: its size, how it was trained and the curve of its bound. With it: the features that speak most for the class

@@ -10,6 +10,7 @@ use ove::Prediction;
 use serde_json::json;
 
 use crate::flags::{DataFlags, ThreadFlags};
+use crate::terminal::note;
 
 /// Rows that are predicted before their lines are written.
 const CHUNK: usize = 1 << 15;
@@ -55,7 +56,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     out.flush()?;
     if args.times {
-        eprintln!("{}", json!({ "read_seconds": read.as_secs_f64(), "predict_seconds": predicted.as_secs_f64() }));
+        note!("{}", json!({ "read_seconds": read.as_secs_f64(), "predict_seconds": predicted.as_secs_f64() }));
     }
     Ok(())
 }

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use crate::files;
 use crate::flags::ThreadFlags;
 use crate::run::memory;
+use crate::terminal::say;
 
 /// Run the paper's experiments
 ///

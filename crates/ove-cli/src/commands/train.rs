@@ -20,6 +20,7 @@ use crate::run::checkpoint::{CheckpointFlags, Keeper};
 use crate::run::memory::{self, Bytes};
 use crate::run::record::{RecordFlags, Recorder};
 use crate::run::{fit, held_out, interrupt};
+use crate::terminal::{note, say};
 use continued::Continued;
 
 /// Train a model
@@ -85,7 +86,7 @@ pub fn run(args: Args) -> Result<()> {
     let plan = Plan::read(&args)?;
     let skipped = plan.data.skipped.count();
     let Some(trained) = plan.train(&args, &mut keeper, &mut recorder)? else {
-        eprintln!("stopped; the checkpoint holds what was reached, and --resume goes on from there");
+        note!("stopped; the checkpoint holds what was reached, and --resume goes on from there");
         return Ok(());
     };
     recorder.finish(trained.evaluation.as_ref().map(|timed| &timed.evaluation));
@@ -122,9 +123,9 @@ impl Plan {
         .map_err(anyhow::Error::msg)?;
         keep_within(args.memory, &data, &mut settings, from.as_ref())?;
         let weights = from.as_ref().map(|from| from.start(&data)).transpose()?;
-        eprintln!("{} rows, {} features, {} classes", data.len(), data.features(), data.classes.len());
+        note!("{} rows, {} features, {} classes", data.len(), data.features(), data.classes.len());
         if let Settings::Linear(Options { cells: Some(cells), .. }) = &settings {
-            eprintln!("their weights share {cells} cells, which --memory allows");
+            note!("their weights share {cells} cells, which --memory allows");
         }
         let read_valid = |path: &PathBuf| args.input.read_like(&data, text.as_ref(), path, threads);
         let valid = args.valid.as_ref().map(read_valid).transpose()?;
@@ -178,7 +179,7 @@ impl Plan {
             None => held_out::Rows::split(&mut self.data, seed),
         };
         if rows.is_none() && calibrates {
-            eprintln!("too few rows to fit a temperature on");
+            note!("too few rows to fit a temperature on");
         }
         rows
     }
@@ -187,7 +188,7 @@ impl Plan {
     fn begin_record(&self, memory: Bytes, held_out: Option<&held_out::Rows>, recorder: &mut Recorder) {
         let measured = self.valid.as_ref().or(held_out.map(held_out::Rows::data));
         if let (Some(measured), Settings::Linear(options)) = (measured, &self.settings)
-            && (self.valid.is_some() || recorder.is_heard())
+            && (self.valid.is_some() || recorder.is_used())
             && is_small(memory, &self.data, options)
         {
             recorder.hold_out(measured, fit::card(&self.data, self.settings.clone()));
@@ -231,7 +232,7 @@ impl Trained {
         let Trained { model, updates, train_seconds, evaluation } = self;
         let (finished, bound) = (model.card.finished, model.card.trace.last().map(|point| point.bound));
         if !finished {
-            eprintln!("{}", unfinished(&model.card.options));
+            note!("{}", unfinished(&model.card.options));
         }
         if args.json {
             let facts = json!({
@@ -280,9 +281,9 @@ fn prune(model: &mut Model, threshold: f32, valid: Option<&Dataset>, threads: us
         })
     };
     let before = precision(model)?;
-    eprintln!("before pruning: {} weights{before}", model.weight_count());
+    note!("before pruning: {} weights{before}", model.weight_count());
     model.prune(threshold)?;
-    eprintln!("after pruning:  {} weights{}", model.weight_count(), precision(model)?);
+    note!("after pruning:  {} weights{}", model.weight_count(), precision(model)?);
     Ok(())
 }
 
@@ -301,7 +302,7 @@ fn choose_passes(options: &mut Options, data: &Dataset, held_out: Option<&held_o
     if let Some(rows) = held_out {
         options.learning_rate = rows.learning_rate(data, options)?;
         let (rate, epochs) = (options.learning_rate, options.epochs);
-        eprintln!("learning rate {rate:.2e}, at most {epochs} epochs: chosen on {} held-out rows", rows.len());
+        note!("learning rate {rate:.2e}, at most {epochs} epochs: chosen on {} held-out rows", rows.len());
     }
     Ok(())
 }
@@ -311,7 +312,7 @@ fn calibrate(model: &mut Model, rows: &held_out::Rows, threads: usize) -> Result
     if let Some(linear) = model.linear() {
         let temperature = rows.temperature(linear, threads)?;
         model.calibrate(temperature);
-        eprintln!("temperature {temperature:.3}, fitted on {} held-out rows", rows.len());
+        note!("temperature {temperature:.3}, fitted on {} held-out rows", rows.len());
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use ove::{Dataset, Model, cache};
 
 use super::choice;
 use crate::run::progress;
+use crate::terminal::note;
 
 /// How to read a data file.
 #[derive(clap::Args, Clone, Copy)]
@@ -55,7 +56,7 @@ impl DataFlags {
         })?;
         bar.finish_and_clear();
         if cached.reused {
-            eprintln!("{}: rows of an earlier run", folder.display());
+            note!("{}: rows of an earlier run", folder.display());
         }
         tell_skipped(&cached.data.skipped, path);
         Ok((cached.text, cached.data))
@@ -116,11 +117,11 @@ fn tell_skipped(skipped: &Skipped, path: &Path) {
     if count == 0 {
         return;
     }
-    eprintln!("{}: {count} {} left out", path.display(), if count == 1 { "row was" } else { "rows were" });
-    skipped.first().for_each(|message| eprintln!("  {message}"));
+    note!("{}: {count} {} left out", path.display(), if count == 1 { "row was" } else { "rows were" });
+    skipped.first().for_each(|message| note!("  {message}"));
     let more = count - skipped.first().count();
     if more > 0 {
-        eprintln!("  and {more} more");
+        note!("  and {more} more");
     }
 }
 
@@ -131,7 +132,7 @@ fn warn_of_unknown_features(data: &Dataset, known: usize, path: &Path) {
     let features = data.rows().iter(0..data.len()).flat_map(|row| row.indices);
     let count = features.filter(|&&feature| feature as usize >= known).count();
     if count > 0 {
-        eprintln!(
+        note!(
             "{}: {count} entries have features that the model does not know (it has {known}); they count as absent",
             path.display()
         );

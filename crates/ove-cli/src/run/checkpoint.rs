@@ -1,4 +1,4 @@
-//! `ove train --checkpoint`: when a run keeps its state, and how it goes on.
+//! `ove train --checkpoint`: when a run saves its state, and how it resumes.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -7,18 +7,19 @@ use anyhow::{Context, Result, bail};
 use ove::checkpoint::{Checkpoints, Every, Save, Saved};
 
 use super::interrupt;
+use crate::terminal::note;
 
-/// Where and how often the state of a run is kept.
+/// Where and how often the state of a run is saved.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Checkpoints")]
 pub struct CheckpointFlags {
-    /// Keep the state of the run in this folder, so that --resume can go on after whatever stops it; Ctrl-C and SIGTERM write one more
+    /// Save the state of the run to this folder, for --resume after any interruption; Ctrl-C and SIGTERM save once more
     #[arg(long, value_name = "DIR")]
     checkpoint: Option<PathBuf>,
-    /// How often: a time such as 30s, 5min or 2h, or a number of epochs (batch solver: iterations) such as 1epoch
+    /// Interval: a time such as 30s, 5min or 2h, or a number of epochs (batch solver: iterations) such as 1epoch
     #[arg(long, value_name = "TIME|EPOCHS", default_value_t = Every::default(), requires = "checkpoint")]
     checkpoint_every: Every,
-    /// Go on from the newest whole checkpoint, with the same data and options; from the start if there is none
+    /// Resume from the newest complete checkpoint, with the same data and options; from the start if there is none
     #[arg(long, requires = "checkpoint")]
     resume: bool,
 }
@@ -28,7 +29,7 @@ pub struct CheckpointFlags {
 pub struct Keeper {
     checkpoints: Option<Checkpoints>,
     saved: Option<Saved>,
-    /// Whether the run still has to say where it goes on.
+    /// Whether the run has resumed and has not yet reported its epoch.
     went_on: bool,
     /// Whether Ctrl-C ended the run with a checkpoint.
     stopped: bool,
@@ -40,7 +41,7 @@ impl CheckpointFlags {
         self.checkpoint.is_some()
     }
 
-    /// Opens the folder: better now than after hours of training.
+    /// Opens the folder before training, so that errors show up early.
     pub fn open(&self) -> Result<Keeper> {
         let Some(folder) = &self.checkpoint else { return Ok(Keeper::default()) };
         let checkpoints = Checkpoints::new(folder, self.checkpoint_every).context("--checkpoint")?;
@@ -54,10 +55,10 @@ impl CheckpointFlags {
         let mut keeper = Keeper::default();
         if self.resume {
             let newest = checkpoints.newest()?;
-            newest.passed_over.iter().for_each(|error| eprintln!("passed over: {error}"));
+            newest.passed_over.iter().for_each(|error| note!("passed over: {error}"));
             match &newest.saved {
-                Some(saved) => eprintln!("going on from {}", saved.path().display()),
-                None => eprintln!("{}: no checkpoint to go on from; beginning anew", folder.display()),
+                Some(saved) => note!("going on from {}", saved.path().display()),
+                None => note!("{}: no checkpoint to go on from; beginning anew", folder.display()),
             }
             keeper.went_on = newest.saved.is_some();
             keeper.saved = newest.saved;
@@ -68,25 +69,26 @@ impl CheckpointFlags {
 }
 
 impl Keeper {
-    /// Takes the state to go on from, if there is one.
+    /// Takes the state to resume from, if there is one.
     pub fn take_saved(&mut self) -> Option<Saved> {
         self.saved.take()
     }
 
-    /// Writes a checkpoint if one is due, or if the run is to stop; whether it is. A disk that is full now may not be next time, so a
-    /// failure is told and the run goes on.
-    pub fn hear(&mut self, epochs: f64, save: &Save<'_>) -> ControlFlow<()> {
-        // Asked once: a request that comes while a checkpoint is written is for the next time, when it gets its own.
+    /// Writes a checkpoint if one is due, or if the run has to stop; breaks in that case.
+    ///
+    /// A disk that is full now may have room next time, so a failure is only reported.
+    pub fn save_if_due(&mut self, epochs: f64, save: &Save<'_>) -> ControlFlow<()> {
+        // Read once: a request during the write of a checkpoint waits for the next call, which writes its own.
         let flow = interrupt::flow();
         let Some(checkpoints) = &mut self.checkpoints else { return flow };
         if std::mem::take(&mut self.went_on) {
             checkpoints.went_on(epochs);
         }
-        // Several threads may hear that a forest is to stop.
+        // Several threads of a forest may get here after a request to stop.
         if !self.stopped && (flow.is_break() || checkpoints.is_due(epochs)) {
             match checkpoints.write(epochs, save) {
                 Ok(()) => self.stopped = flow.is_break(),
-                Err(error) => eprintln!("warning: no checkpoint: {error}"),
+                Err(error) => note!("warning: no checkpoint: {error}"),
             }
         }
         flow
@@ -97,7 +99,7 @@ impl Keeper {
         self.stopped
     }
 
-    /// The run is at its end and its model saved.
+    /// Removes the checkpoints of a run whose model is saved.
     pub fn clear(&self) -> Result<()> {
         Ok(self.checkpoints.as_ref().map_or(Ok(()), Checkpoints::clear)?)
     }

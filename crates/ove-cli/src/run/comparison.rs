@@ -51,7 +51,7 @@ pub fn run(method: Method, base: &Options, train: &Dataset, test: &Dataset) -> R
                 epochs,
                 bound: progress.bound - current_penalty,
             });
-            line.hear(progress)
+            line.update(progress)
         })
     })?;
     let train_seconds = start.elapsed().as_secs_f64();

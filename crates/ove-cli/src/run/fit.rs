@@ -13,6 +13,7 @@ use super::checkpoint::Keeper;
 use super::memory::Bytes;
 use super::record::Recorder;
 use super::{held_out, progress};
+use crate::terminal::note;
 
 /// Trains with a progress line.
 pub fn fit(data: &Dataset, options: &Options) -> Result<Fit> {
@@ -34,10 +35,10 @@ pub fn kept(
     let held_out = stop_on.map(held_out::Rows::view);
     let begin = Begin { start, saved: saved.as_ref(), held_out };
     let fit = ove::solve::train_with(begin, &problem, options, &mut |progress| {
-        recorder.hear(progress);
+        recorder.update(progress);
         // The keeper decides whether to go on.
-        let _ = line.hear(progress);
-        if progress.done < 1.0 { keeper.hear(progress.epochs, progress.save) } else { ControlFlow::Continue(()) }
+        let _ = line.update(progress);
+        if progress.done < 1.0 { keeper.save_if_due(progress.epochs, progress.save) } else { ControlFlow::Continue(()) }
     });
     line.finish();
     Ok(fit?)
@@ -58,15 +59,15 @@ pub fn grow(
     let saved = keeper.take_saved();
     let grown = forest::train_with(saved.as_ref(), &Problem::of(data), &options, &mut |growing| {
         bar.set_position((growing.done * STEPS as f64) as u64);
-        recorder.hear_growing(growing.done, updates(growing.of));
+        recorder.update_forest(growing.done, updates(growing.of));
         if !budget::holds_forest(memory, growing.weights) {
             return ControlFlow::Break(());
         }
-        if growing.done < 1.0 { keeper.hear(growing.epochs, growing.save) } else { ControlFlow::Continue(()) }
+        if growing.done < 1.0 { keeper.save_if_due(growing.epochs, growing.save) } else { ControlFlow::Continue(()) }
     })?;
     bar.finish_and_clear();
     if options.epochs.is_none() {
-        eprintln!("{} epochs: chosen on held-out rows", grown.epochs);
+        note!("{} epochs: chosen on held-out rows", grown.epochs);
     }
     budget::check_forest(memory, options.trees, grown.forest.weights())?;
     let updates = updates(grown.epochs);

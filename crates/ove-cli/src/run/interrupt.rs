@@ -1,5 +1,7 @@
-//! Ctrl-C and SIGTERM. While a model is trained, it ends the run after the current batch, so that what was reached can be saved; a second
-//! one gives up on that. At any other time it ends the program at once: nothing is half-written then.
+//! Ctrl-C and SIGTERM.
+//!
+//! During training, the first one ends the run after the current batch, so that the model reached so far can be saved; a second one
+//! ends the program at once. At any other time the first one does: nothing is half-written then.
 
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
@@ -8,14 +10,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use crate::terminal::note;
+
 /// Signals this soon after the first are the same request: some programs send theirs to a process and again to its group.
 const ECHO: Duration = Duration::from_millis(500);
 
-/// When the first one came.
+/// Time of the first one.
 static FIRST: OnceLock<Instant> = OnceLock::new();
 static HELD: AtomicBool = AtomicBool::new(false);
 
-/// Starts listening.
+/// Installs the handler.
 pub fn install() -> Result<()> {
     ctrlc::set_handler(|| {
         if !HELD.load(SeqCst) {
@@ -28,7 +32,7 @@ pub fn install() -> Result<()> {
             return;
         }
         let _ = FIRST.set(Instant::now());
-        eprintln!("\nstopping; press Ctrl-C again to give up what was reached");
+        note!("\nstopping; press Ctrl-C again to give up what was reached");
     })
     .context("listening for Ctrl-C")
 }
@@ -41,12 +45,12 @@ pub fn held<R>(work: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Whether Ctrl-C was pressed, or SIGTERM came.
+/// Whether Ctrl-C was pressed or SIGTERM received.
 pub fn requested() -> bool {
     FIRST.get().is_some()
 }
 
-/// Whether work that may be stopped goes on.
+/// Breaks once a stop is requested.
 pub fn flow() -> ControlFlow<()> {
     if requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }

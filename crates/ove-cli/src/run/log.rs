@@ -1,7 +1,7 @@
-//! `--log`: `metrics.jsonl`, an object a line, and an event file for TensorBoard.
+//! `--log`: `metrics.jsonl`, one object per line, and an event file for TensorBoard.
 //!
-//! An event file is a list of records, each with its length and two checksums; a record is a protocol buffer. Both are small enough to be
-//! written by hand:
+//! An event file is a list of records, each with its length and two checksums; a record is a protocol buffer. Both formats are
+//! small enough to be written without a library:
 //!
 //! ```text
 //! record   length: u64   crc(length): u32   bytes   crc(bytes): u32              crc is CRC-32C, masked
@@ -15,9 +15,10 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
+use ove::model::HeldOutPoint;
 use serde_json::Value;
 
-use super::record::Moment;
+use super::record::{Moment, Sink};
 use crate::files;
 
 /// The files of a run.
@@ -27,7 +28,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// In a folder, which is made if it is not there. What an earlier run wrote stays: a run that goes on adds to it.
+    /// Opens the files in a folder, which is created if necessary. A resumed run appends to the files of the earlier one.
     pub fn new(folder: &Path) -> Result<Self> {
         files::folder(folder)?;
         let open = |name: &str| {
@@ -40,9 +41,10 @@ impl Log {
         events.write_all(&record(&event(now(), 0, |out| field_bytes(out, 3, b"brain.Event:2"))))?;
         Ok(Log { events, metrics: open("metrics.jsonl")? })
     }
+}
 
-    /// Writes a moment.
-    pub fn write(&mut self, moment: &Moment) -> Result<()> {
+impl Sink for Log {
+    fn write(&mut self, moment: &Moment, _: &[HeldOutPoint]) -> Result<()> {
         let object = serde_json::to_value(moment)?;
         writeln!(self.metrics, "{object}")?;
         let Value::Object(object) = object else { unreachable!("it is a struct") };
@@ -90,7 +92,7 @@ fn field_message(out: &mut Vec<u8>, number: u8, what: impl FnOnce(&mut Vec<u8>))
     field_bytes(out, number, &message);
 }
 
-/// Seven bits a byte, the lowest first.
+/// Seven bits per byte, lowest first.
 fn varint(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
@@ -104,7 +106,7 @@ fn record(bytes: &[u8]) -> Vec<u8> {
     [&length[..], &masked(&length).to_le_bytes(), bytes, &masked(bytes).to_le_bytes()].concat()
 }
 
-/// A checksum that is told from one of bytes that hold checksums themselves.
+/// Checksum as TFRecord masks it: the CRC of bytes that contain their own CRC would be degenerate.
 fn masked(bytes: &[u8]) -> u32 {
     crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8)
 }

@@ -1,13 +1,13 @@
-//! Memory that the process has taken.
+//! Memory use of this process.
 
 pub use ove::budget::Bytes;
 
-/// The most memory that this process has held so far, where the system tells (Linux).
+/// Peak memory so far; known on Linux.
 pub fn peak_bytes() -> Option<u64> {
     status("VmHWM:")
 }
 
-/// The memory that this process holds now, where the system tells (Linux).
+/// Current memory; known on Linux.
 pub fn resident_bytes() -> Option<u64> {
     status("VmRSS:")
 }

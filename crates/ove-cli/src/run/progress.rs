@@ -1,4 +1,4 @@
-//! A line that moves while training runs, on a terminal only: bound, rate and time left.
+//! Progress on a terminal while training runs: bound, rate and time left.
 
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
@@ -11,24 +11,24 @@ use super::interrupt;
 
 const STEPS: u64 = 10_000;
 
-/// Where bars are drawn: nowhere, if stderr is no terminal.
+/// Bars are hidden where stderr is not a terminal.
 fn target() -> ProgressDrawTarget {
     if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() }
 }
 
-/// A bar on stderr, with `details` in indicatif's template language; hidden where stderr is no terminal.
+/// A bar on stderr, with `details` in indicatif's template language.
 pub fn bar(length: u64, details: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(&format!("{{bar:24}} {{percent:>3}}%  {details}  {{eta}} left"));
     ProgressBar::with_draw_target(Some(length), target()).with_style(style.expect("a well-formed template"))
 }
 
-/// A number on stderr that grows, nobody knows how far.
+/// A counter on stderr without a known end.
 pub fn counter(details: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(details).expect("a well-formed template");
     ProgressBar::with_draw_target(None, target()).with_style(style)
 }
 
-/// The bound, smoothed over about the last hundred batches; that of the batch solver is exact.
+/// The bound, smoothed over about the last hundred batches; the batch solver's is exact and not smoothed.
 pub fn smooth(bound: Option<f64>, progress: &Progress<'_>) -> f64 {
     match bound {
         Some(bound) if progress.learning_rate > 0.0 => bound + 0.01 * (progress.bound - bound),
@@ -36,7 +36,7 @@ pub fn smooth(bound: Option<f64>, progress: &Progress<'_>) -> f64 {
     }
 }
 
-/// Watches a training run.
+/// The progress line of a training run.
 pub struct Line {
     bar: ProgressBar,
     rows: u64,
@@ -45,13 +45,13 @@ pub struct Line {
 }
 
 impl Line {
-    /// For a run on this many rows.
+    /// A line for a run on this many rows.
     pub fn new(rows: usize) -> Self {
         Line { bar: bar(STEPS, "{msg}"), rows: rows as u64, shown: Instant::now(), bound: None }
     }
 
-    /// Hears of progress; ends the run after Ctrl-C.
-    pub fn hear(&mut self, progress: &Progress<'_>) -> ControlFlow<()> {
+    /// Shows progress; breaks after Ctrl-C.
+    pub fn update(&mut self, progress: &Progress<'_>) -> ControlFlow<()> {
         self.bound = Some(smooth(self.bound, progress));
         if !self.bar.is_hidden() && self.shown.elapsed() > Duration::from_millis(100) {
             self.shown = Instant::now();
@@ -68,11 +68,11 @@ impl Line {
         } else {
             format!("iteration {}", progress.epoch)
         };
-        self.bar.set_message(format!("{pass}  bound {bound:.4} a row"));
+        self.bar.set_message(format!("{pass}  bound {bound:.4} per row"));
         self.bar.set_position((progress.done * STEPS as f64) as u64);
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub fn finish(self) {
         self.bar.finish_and_clear();
     }

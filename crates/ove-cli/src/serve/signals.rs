@@ -8,6 +8,7 @@ use anyhow::Result;
 
 use super::Server;
 use super::served::Served;
+use crate::terminal::note;
 
 #[cfg(unix)]
 use tokio::signal::unix::{SignalKind, signal};
@@ -43,9 +44,9 @@ pub fn reload(server: Arc<Server>, load: impl Fn() -> Result<Served> + Send + 's
             match loaded {
                 Ok(served) => {
                     *server.served.write().expect("no panic while it is locked") = Arc::new(served);
-                    eprintln!("loaded the model again");
+                    note!("loaded the model again");
                 }
-                Err(error) => eprintln!("the model in use stays: {error:#}"),
+                Err(error) => note!("the model in use stays: {error:#}"),
             }
         }
     });

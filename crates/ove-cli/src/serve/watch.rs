@@ -1,4 +1,4 @@
-//! `--watch`: the page of `ove serve`, which shows the run instead of a model.
+//! `ove train --watch`: the page of `ove serve`, showing a training run instead of a model.
 
 use std::io::IsTerminal;
 use std::process::{Command, Stdio};
@@ -16,27 +16,29 @@ use ove_report::model;
 use serde_json::{Value, json};
 
 use super::{answer, assets, connections};
-use crate::run::record::Moment;
+use crate::run::record::{Moment, Sink};
 use crate::serve;
+use crate::terminal::note;
 
-/// The most points of a curve that are kept; then every second one goes.
+/// Maximum number of points of a curve; beyond it, every second one is dropped.
 const POINTS: usize = 4096;
 
-/// How long a page that looks may take to hear that the run is over.
-const LAST_LOOK: Duration = Duration::from_secs(3);
+/// How long an open page may take to fetch the end of the run.
+const LAST_FETCH: Duration = Duration::from_secs(3);
 
-/// A run that can be looked at.
+/// A run with a page.
 pub struct Live(Arc<Mutex<Run>>);
 
 #[derive(Default)]
 struct Run {
     moment: Moment,
     finished: bool,
-    /// The bound a row, after so many updates.
+    /// (updates, bound per row).
     bounds: Vec<(f64, f64)>,
     held_out: Vec<HeldOutPoint>,
-    looked: Option<Instant>,
-    saw_the_end: bool,
+    /// When a page last fetched the state.
+    fetched: Option<Instant>,
+    end_fetched: bool,
 }
 
 impl Live {
@@ -48,7 +50,7 @@ impl Live {
         }
         let listener = serve::bind(address)?;
         let url = format!("http://{}", listener.local_addr()?);
-        eprintln!("watch at {url}");
+        note!("watch at {url}");
         let run = Arc::new(Mutex::new(Run::default()));
         let router = Router::new()
             .route(
@@ -63,7 +65,7 @@ impl Live {
             let room = connections::Room::default();
             let done = runtime.block_on(connections::serve(listener, router, std::future::pending(), room));
             if let Err(error) = done {
-                eprintln!("the page ends here: {error:#}");
+                note!("the page ends here: {error:#}");
             }
         });
         if std::io::stderr().is_terminal() {
@@ -71,11 +73,12 @@ impl Live {
         }
         Ok(Live(run))
     }
+}
 
-    /// A new moment.
-    pub fn show(&self, moment: Moment, held_out: &[HeldOutPoint]) {
+impl Sink for Live {
+    fn write(&mut self, moment: &Moment, held_out: &[HeldOutPoint]) -> Result<()> {
         let mut run = self.0.lock().expect("no panic while it is locked");
-        run.moment = moment;
+        run.moment = *moment;
         run.held_out = held_out.to_vec();
         if let Some(bound) = moment.bound {
             run.bounds.push((moment.updates as f64, bound));
@@ -87,26 +90,27 @@ impl Live {
                 odd
             });
         }
+        Ok(())
     }
 
-    /// The run is over: a page that looks hears of it before the program ends.
-    pub fn finish(self) {
+    /// Waits until a page that is open has fetched the end of the run.
+    fn finish(self: Box<Self>) {
         let lock = || self.0.lock().expect("no panic while it is locked");
         lock().finished = true;
         let end = Instant::now();
-        let looks = |run: &Run| run.looked.is_some_and(|looked| looked + LAST_LOOK > end) && !run.saw_the_end;
-        while looks(&lock()) && end.elapsed() < LAST_LOOK {
+        let is_open = |run: &Run| run.fetched.is_some_and(|at| at + LAST_FETCH > end) && !run.end_fetched;
+        while is_open(&lock()) && end.elapsed() < LAST_FETCH {
             thread::sleep(Duration::from_millis(20));
         }
-        // Its last answer is on the way.
+        // Time for the last answer to be sent.
         thread::sleep(Duration::from_millis(100));
     }
 }
 
 async fn training(State(run): State<Arc<Mutex<Run>>>) -> Response {
     let mut run = run.lock().expect("no panic while it is locked");
-    run.looked = Some(Instant::now());
-    run.saw_the_end = run.finished;
+    run.fetched = Some(Instant::now());
+    run.end_fetched = run.finished;
     answer::json(&run.json())
 }
 
@@ -123,7 +127,7 @@ impl Run {
     }
 }
 
-/// Where there is a browser; where there is none, the address stands on the terminal.
+/// Opens the page where there is a browser; the terminal shows its address in any case.
 fn show_in_browser(url: &str) {
     let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let started =

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::files;
 use crate::run::memory::{self, Bytes};
 use crate::run::{interrupt, progress};
+use crate::terminal::say;
 
 /// Products and their categories, the paper's largest set: 1,186,239 rows, 203,882 features, 2,919 classes; about 1.3 GB
 ///

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::run::memory::{self, Bytes};
 use crate::run::{interrupt, progress};
+use crate::terminal::say;
 
 /// Rows of any number, with any numbers of features and classes, for tests of scale
 ///

@@ -15,13 +15,14 @@ use serde_json::json;
 use super::small::norm;
 use super::{Results, Setting, csv};
 use crate::run;
+use crate::terminal::note;
 
 const VALUES: usize = 10;
 const POINTS: usize = 200;
 
 /// Runs all three panels.
 pub fn run(setting: &Setting<'_>) -> Result<Results> {
-    eprintln!("figure 1");
+    note!("figure 1");
     let mut results = probabilities(setting)?;
     results.add(plane(setting)?);
     Ok(results)

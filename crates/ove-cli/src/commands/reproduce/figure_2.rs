@@ -15,6 +15,7 @@ use serde_json::json;
 use super::{Results, Setting, csv};
 use crate::run::comparison::stop_if_interrupted;
 use crate::run::{interrupt, progress};
+use crate::terminal::note;
 
 const POINTS: usize = 1_000_000;
 const VALUES: usize = 10_000;
@@ -25,7 +26,7 @@ const LOOK: u64 = 1000;
 
 /// Runs the experiment.
 pub fn run(setting: &Setting<'_>) -> Result<Results> {
-    eprintln!("figure 2");
+    note!("figure 2");
     let counts = counts(setting.seed);
     let exact: Vec<f64> = counts.iter().map(|&count| count as f64 / POINTS as f64).collect();
     // The paper: 0.5/b, times 0.9 after each of the 20 epochs that 2·10⁵ batches make.
@@ -51,7 +52,7 @@ pub fn run(setting: &Setting<'_>) -> Result<Results> {
                 let scores: Vec<f64> = (progress.snapshot)().bias().iter().map(|&f| f64::from(f)).collect();
                 errors.push((batches as f64, distance(&exact, &softmax(&scores))));
             }
-            line.hear(progress)
+            line.update(progress)
         })
     })?;
     let seconds = start.elapsed().as_secs_f64();

@@ -16,6 +16,7 @@ use serde_json::json;
 use super::{Results, Setting, csv, find, read};
 use crate::run::comparison::stop_if_interrupted;
 use crate::run::{fit, interrupt, memory};
+use crate::terminal::note;
 
 /// A set of the experiment.
 struct Set {
@@ -70,7 +71,7 @@ pub fn run(setting: &Setting<'_>) -> Result<Results> {
                     setting.data.join(set.name).display(),
                     set.source
                 );
-                eprintln!("{text}");
+                note!("{text}");
                 blocks.push(Block::Text(text));
             }
         }
@@ -85,7 +86,7 @@ fn run_set(
     setting: &Setting<'_>,
     results: &mut Results,
 ) -> Result<Vec<Block>> {
-    eprintln!("large: reading {}", train_path.display());
+    note!("large: reading {}", train_path.display());
     let (text, mut data) = read_train(&train_path, setting.threads)?;
     data.drop_unused_classes();
     let options = Options {
@@ -100,7 +101,7 @@ fn run_set(
         threads: setting.threads,
         ..Options::default()
     };
-    eprintln!("large: training on {}", set.name);
+    note!("large: training on {}", set.name);
     let start = Instant::now();
     let fit = interrupt::held(|| fit::fit(&data, &options))?;
     let seconds = start.elapsed().as_secs_f64();
@@ -155,7 +156,7 @@ impl Outcome {
         let threads = options.threads;
         let model = fit::into_model(fit, &data, options);
         drop(data);
-        eprintln!("large: evaluating {}", set.name);
+        note!("large: evaluating {}", set.name);
         let mut test = match &text {
             Some(text) => read_texts(test, &first_label())?.rows(text, threads)?,
             None => read(test)?,

@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::{Results, Setting, csv, find, read};
 use crate::run;
+use crate::terminal::note;
 
 /// A data set of the paper.
 struct Set {
@@ -133,7 +134,7 @@ fn missing(folder: &Path, set: &Set) -> String {
         set.test,
         set.origin
     );
-    eprintln!("{text}");
+    note!("{text}");
     text
 }
 
@@ -153,7 +154,7 @@ fn compare(set: &'static Set, train: &Dataset, test: &Dataset, setting: &Setting
     };
     let mut outcomes = Vec::new();
     for method in Method::ALL {
-        eprintln!("{}: {}", set.name, method.name());
+        note!("{}: {}", set.name, method.name());
         outcomes.push(run::comparison::run(method, &options, train, test)?);
     }
     let sizes = [train.features(), train.classes.len(), train.len(), test.len()];
