@@ -10,7 +10,7 @@
 # make bench-long  also settings of others that take long, and exact softmax beside scikit-learn; a working day
 # make bench-quick  the peers on 20,000 rows
 # make bench-serve  the server under load (wants wrk)
-# make page   build the page that the program carries
+# make page   build the page of `ove serve` and `ove train --watch`, in crates/ove-cli/assets
 
 PYTHON ?= python3
 VENV := .venv
@@ -74,10 +74,11 @@ python-test: $(VENV)/installed
 	$(BUILT)
 	OVE=$(abspath target/debug/ove) $(VENV)/bin/pytest -q tests/python
 
-# The page: what is checked in is what its source makes, and it works in headless Chromium.
+# The page: what is checked in is what its source builds, and it works in headless Chromium.
+PAGE := crates/ove-cli/assets/page
 page-test: page/node_modules/installed
-	cd page && npx tsc --noEmit && npx vite build --outDir ../target/page --emptyOutDir --logLevel error
-	diff -r page/dist target/page || { echo "page/dist is not current: run make page"; exit 1; }
+	cd page && npx tsc --noEmit && npx vite build --outDir ../target/page --logLevel error
+	diff -r $(PAGE) target/page || { echo "$(PAGE) is not current: run make page"; exit 1; }
 	$(BUILT)
 	cd page && OVE=$(abspath target/debug/ove) npm test --silent
 
