@@ -4,6 +4,7 @@
 # make crash  200 training runs killed at random moments
 # make deny   licences, duplicate versions and sources of dependencies
 # make advisories  known weaknesses of dependencies; builds the current cargo-deny and asks a list on the network
+# make package-crates  the crates as a registry would get them, built from their archives
 # make wheel  the Python package, in dist/
 # make docs   its reference from docstrings, in dist/docs
 # make bench  beside the speed of memory, and beside others on the data in OVE_DATA (default ../shared/data); two to three hours
@@ -17,7 +18,7 @@ VENV := .venv
 FRESH := target/fresh
 export OVE_DATA ?= $(abspath ../shared/data)
 
-.PHONY: demo test rust installed lint deny advisories rust-test valgrind-test fuzz crash python-test package-test page page-test wheel docs bench bench-long bench-memory bench-logistic-regression bench-quick bench-build bench-newsgroups bench-peers bench-serve clean
+.PHONY: demo test rust installed lint deny advisories rust-test valgrind-test fuzz crash python-test package-crates package-test page page-test wheel docs bench bench-long bench-memory bench-logistic-regression bench-quick bench-build bench-newsgroups bench-peers bench-serve clean
 
 demo:
 	cargo run --release --package ove-cli -- demo
@@ -25,7 +26,7 @@ demo:
 # What waits for installers and browsers does so beside the compiler, or side by side.
 test:
 	@$(MAKE) --no-print-directory --jobs=2 rust installed
-	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target python-test package-test page-test
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target python-test package-test page-test package-crates
 
 rust:
 	@$(MAKE) --no-print-directory --jobs=1 lint rust-test valgrind-test
@@ -103,6 +104,19 @@ $(FRESH)/installed: crates/ove-py/tests/requirements.txt
 	rm -rf $(FRESH) && $(PYTHON) -m venv $(FRESH)
 	$(FRESH)/bin/pip install --quiet --requirement $<
 	touch $@
+
+# Each crate packed as for a registry and checked as unpacked from its archive, which catches files that it lacks. Not by
+# `cargo package` itself: the archive of a crate that others depend on is unpacked once per version, and stale ever after.
+PACKED := target/package-check
+package-crates:
+	rm -rf $(PACKED)/package $(PACKED)/unpacked
+	cargo package --workspace --exclude ove-py --no-verify --quiet --target-dir $(PACKED) $(DIRTY)
+	for name in ove ove-report ove-cli; do \
+	    mkdir -p $(PACKED)/unpacked/$$name && \
+	    tar -xmzf $(PACKED)/package/$$name-[0-9]*.crate --strip-components=1 -C $(PACKED)/unpacked/$$name || exit 1; done
+	cp tests/packages/Cargo.toml Cargo.lock $(PACKED)/unpacked
+	cargo check --workspace --quiet --manifest-path $(PACKED)/unpacked/Cargo.toml --target-dir $(PACKED)
+DIRTY = $(if $(shell git status --porcelain 2>/dev/null),--allow-dirty)
 
 # For glibc 2.17 and later, by way of zig's linker.
 wheel: $(VENV)/installed
