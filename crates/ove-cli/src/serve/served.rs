@@ -125,8 +125,8 @@ impl Served {
             data.end_row(&[label]);
         }
         let options = ove::Options::default();
-        let fit = crate::fit::fit(&data, &options).expect("two rows can be told apart");
+        let fit = crate::run::fit::fit(&data, &options).expect("two rows can be told apart");
         let (names, features, card) = Default::default();
-        Served { model: crate::fit::into_model(fit, &data, options), names, features, card }
+        Served { model: crate::run::fit::into_model(fit, &data, options), names, features, card }
     }
 }

@@ -1,0 +1,106 @@
+//! `ove train --checkpoint`: when a run saves its state, and how it resumes.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use ove::train::checkpoint::{Checkpoints, Every, Save, Saved};
+
+use super::interrupt;
+use crate::terminal::note;
+
+/// Where and how often the state of a run is saved.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Checkpoints")]
+pub struct CheckpointFlags {
+    /// Save the state of the run to this folder, for --resume after any interruption; Ctrl-C and SIGTERM save once more
+    #[arg(long, value_name = "DIR")]
+    checkpoint: Option<PathBuf>,
+    /// Interval: a time such as 30s, 5min or 2h, or a number of epochs (batch solver: iterations) such as 1epoch
+    #[arg(long, value_name = "TIME|EPOCHS", default_value_t = Every::default(), requires = "checkpoint")]
+    checkpoint_every: Every,
+    /// Resume from the newest complete checkpoint, with the same data and options; from the start if there is none
+    #[arg(long, requires = "checkpoint")]
+    resume: bool,
+}
+
+/// The checkpoints of a run, if it keeps any.
+#[derive(Default)]
+pub struct Keeper {
+    checkpoints: Option<Checkpoints>,
+    saved: Option<Saved>,
+    /// Whether the run has resumed and has not yet reported its epoch.
+    went_on: bool,
+    /// Whether Ctrl-C ended the run with a checkpoint.
+    stopped: bool,
+}
+
+impl CheckpointFlags {
+    /// Whether the run keeps checkpoints.
+    pub fn is_given(&self) -> bool {
+        self.checkpoint.is_some()
+    }
+
+    /// Opens the folder before training, so that errors show up early.
+    pub fn open(&self) -> Result<Keeper> {
+        let Some(folder) = &self.checkpoint else { return Ok(Keeper::default()) };
+        let checkpoints = Checkpoints::new(folder, self.checkpoint_every).context("--checkpoint")?;
+        if !self.resume && !checkpoints.is_empty() {
+            bail!(
+                "{} holds checkpoints of a run that did not end; --resume goes on with it, another folder or an empty one \
+                 begins anew",
+                folder.display()
+            );
+        }
+        let mut keeper = Keeper::default();
+        if self.resume {
+            let newest = checkpoints.newest()?;
+            newest.passed_over.iter().for_each(|error| note!("passed over: {error}"));
+            match &newest.saved {
+                Some(saved) => note!("going on from {}", saved.path().display()),
+                None => note!("{}: no checkpoint to go on from; beginning anew", folder.display()),
+            }
+            keeper.went_on = newest.saved.is_some();
+            keeper.saved = newest.saved;
+        }
+        keeper.checkpoints = Some(checkpoints);
+        Ok(keeper)
+    }
+}
+
+impl Keeper {
+    /// Takes the state to resume from, if there is one.
+    pub fn take_saved(&mut self) -> Option<Saved> {
+        self.saved.take()
+    }
+
+    /// Writes a checkpoint if one is due, or if the run has to stop; breaks in that case.
+    ///
+    /// A disk that is full now may have room next time, so a failure is only reported.
+    pub fn save_if_due(&mut self, epochs: f64, save: &Save<'_>) -> ControlFlow<()> {
+        // Read once: a request during the write of a checkpoint waits for the next call, which writes its own.
+        let flow = interrupt::flow();
+        let Some(checkpoints) = &mut self.checkpoints else { return flow };
+        if std::mem::take(&mut self.went_on) {
+            checkpoints.went_on(epochs);
+        }
+        // Several threads of a forest may get here after a request to stop.
+        if !self.stopped && (flow.is_break() || checkpoints.is_due(epochs)) {
+            match checkpoints.write(epochs, save) {
+                Ok(()) => self.stopped = flow.is_break(),
+                Err(error) => note!("warning: no checkpoint: {error}"),
+            }
+        }
+        flow
+    }
+
+    /// Whether Ctrl-C ended the run and a checkpoint holds what was reached.
+    pub fn stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// Removes the checkpoints of a run whose model is saved.
+    pub fn clear(&self) -> Result<()> {
+        Ok(self.checkpoints.as_ref().map_or(Ok(()), Checkpoints::clear)?)
+    }
+}
