@@ -34,8 +34,30 @@ pub enum Command {
 }
 
 impl Command {
-    /// Runs the command.
+    /// Runs the command, on the threads that its flag asks for.
     pub fn run(self) -> Result<()> {
+        match self.threads() {
+            Some(threads) => ove::with_threads(threads, || self.run_here())?,
+            None => self.run_here(),
+        }
+    }
+
+    /// What `--threads` says, for commands whose work runs in parallel here; the server has threads of its own.
+    fn threads(&self) -> Option<usize> {
+        match self {
+            Command::Demo(args) => Some(args.threads.threads),
+            Command::Train(args) => Some(args.threads.threads),
+            Command::Predict(args) => Some(args.threads.threads),
+            Command::Evaluate(args) => Some(args.threads.threads),
+            Command::Convert(args) => Some(args.threads.threads),
+            Command::Estimate(args) => Some(args.threads.threads),
+            Command::Reproduce(args) => Some(args.threads.threads),
+            Command::Generate(_) => Some(0),
+            _ => None,
+        }
+    }
+
+    fn run_here(self) -> Result<()> {
         match self {
             Command::Demo(args) => demo::run(args),
             Command::Train(args) => train::run(*args),

@@ -9,8 +9,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use ove::Model;
-use ove::train::checkpoint::{Checkpoints, Every};
 use ove::platform::random::Stream;
+use ove::train::checkpoint::{Checkpoints, Every};
 use tempfile::TempDir;
 
 use crate::util::ove;

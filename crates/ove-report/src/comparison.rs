@@ -3,7 +3,8 @@
 mod boundaries;
 mod pictures;
 
-use ove::{Evaluation, Linear, Model};
+use ove::scores::Linear;
+use ove::{Evaluation, Model, Scores};
 
 use crate::chart::style::Style;
 pub use pictures::{bounds, plane};
@@ -65,7 +66,10 @@ impl Outcome {
     ///
     /// If the model is not linear.
     pub fn linear(&self) -> &Linear {
-        self.model.linear().expect("every method trains a linear model")
+        match &self.model.scores {
+            Scores::Linear(linear) => linear,
+            _ => panic!("every method trains linear scores"),
+        }
     }
 }
 

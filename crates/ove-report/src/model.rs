@@ -191,7 +191,7 @@ fn three(one: f64, three: f64, five: f64) -> String {
 fn reliability(e: &Evaluation) -> Chart {
     let range = Some((0.0, 1.0));
     let rows = e.rows.max(1) as f64;
-    let spread = |bin: &ove::metrics::Bin| [(bin.confidence, 0.0), (bin.confidence, bin.rows as f64 / rows)];
+    let spread = |bin: &ove::model::Bin| [(bin.confidence, 0.0), (bin.confidence, bin.rows as f64 / rows)];
     Chart {
         title: "Reliability".into(),
         x: Axis { range, ..axis("probability of the best class") },

@@ -25,7 +25,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::bound::Objective;
 use crate::error::{Error, Result};
-use crate::platform::bytes::Bytes;
+pub use crate::platform::bytes::Bytes;
 use crate::platform::names::names;
 use crate::sample::SamplerKind;
 

@@ -54,7 +54,7 @@ pub struct Shape {
     pub weights: usize,
 }
 
-/// What one row has to say about a model, for [`crate::evaluate`].
+/// What one row has to say about a model, for [`crate::metrics`].
 #[derive(Debug, Clone)]
 pub(crate) struct Measured {
     /// The best classes.
@@ -77,6 +77,9 @@ pub(crate) trait Predictor: Send + Sync {
 
     /// The contribution of a feature with value 1 to the score of a class.
     fn weight(&self, feature: u32, class: u32) -> f32;
+
+    /// The bias of a class, where there is one.
+    fn bias(&self, class: u32) -> Option<f32>;
 
     /// The weights of a class that are not zero, with their features.
     fn weights_of(&self, class: u32) -> Vec<(u32, f32)>;

@@ -156,7 +156,7 @@ fn what_held_out_rows_said_comes_back() {
         data.push_entry(0, 1.0);
         data.end_row(&[label]);
     }
-    let evaluation = ove::evaluate(&model, data.rows(), &data.labels, 1).unwrap();
+    let evaluation = ove::metrics(&model, data.rows(), &data.labels, 1).unwrap();
     assert_eq!((evaluation.confused.len(), evaluation.reliability.len()), (1, 1));
     model.card.evaluation = Some(ove::Evaluation { nlpd: f64::INFINITY, ..evaluation });
     model.card.held_out = [1.0, f64::INFINITY].map(|nlpd| HeldOutPoint { updates: 5, error: 0.5, nlpd }).into();

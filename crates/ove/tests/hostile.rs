@@ -105,7 +105,7 @@ fn use_model(model: &Model) {
     let _ = model.top(data.rows(), 0..3, 4, 1);
     if model.features() < 1000 && model.classes() == 6 {
         let _ = model.weights_of(1);
-        let _ = ove::evaluate(model, data.rows(), &data.labels, 1);
+        let _ = ove::metrics(model, data.rows(), &data.labels, 1);
     }
     if let Some(text) = &model.card.text {
         let _ = text.rows(&["word1 word2 word3"], 1);

@@ -63,14 +63,14 @@ pub fn run(args: Args) -> Result<()> {
 
 fn check(args: &Args) -> Result<(), Error> {
     let classes = args.scores.len();
-    let reject = |name, found: String, allowed: String| Err(Error::Option { name, found, allowed });
+    let reject = |name: &str, got: String, must: String| Err(Error::setting(name, must, got));
     if classes < 2 {
-        return reject("scores", format!("{classes} number"), "a probability needs at least two classes".into());
+        return reject("scores", format!("{classes} number"), "have at least two numbers, one per class".into());
     }
     if let Some(f) = args.scores.iter().find(|f| !f.is_finite()) {
-        return reject("scores", f.to_string(), "scores are finite".into());
+        return reject("scores", f.to_string(), "be finite".into());
     }
-    let range = format!("classes run from 0 to {}", classes - 1);
+    let range = format!("lie between 0 and {}", classes - 1);
     if args.class >= classes {
         return reject("class", args.class.to_string(), range);
     }
@@ -79,7 +79,7 @@ fn check(args: &Args) -> Result<(), Error> {
             return reject("merge", k.to_string(), range);
         }
         if k == args.class || args.merge[..i].contains(&k) {
-            return reject("merge", k.to_string(), "each other class may be merged once".into());
+            return reject("merge", k.to_string(), "name each other class once at most".into());
         }
     }
     Ok(())

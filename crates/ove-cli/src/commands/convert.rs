@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Result;
+use ove::io::write;
 use ove::text::Text;
-use ove::{Dataset, Model, write};
+use ove::{Dataset, Model};
 use serde_json::json;
 
 use crate::files;
@@ -33,13 +34,13 @@ pub struct Args {
     /// Take text settings, vocabulary and classes from a model
     #[arg(long, value_name = "MODEL")]
     like: Option<PathBuf>,
-    /// Where the names of the labels go, a name a line in the order of their numbers
+    /// Where the names of the labels go, one per line in the order of their numbers
     #[arg(long, value_name = "FILE")]
     names: Option<PathBuf>,
     #[command(flatten)]
     input: DataFlags,
     #[command(flatten)]
-    threads: ThreadFlags,
+    pub threads: ThreadFlags,
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
@@ -53,7 +54,7 @@ pub fn run(args: Args) -> Result<()> {
     let (text, mut data) = first(&args)?;
     let test = match &args.test {
         Some(path) => {
-            let mut test = args.input.read_with(text.as_ref(), path, true, args.threads.threads)?;
+            let mut test = args.input.read_with(text.as_ref(), path, true)?;
             test.extend_classes(&data.classes);
             data.extend_classes(&test.classes);
             Some(test)
@@ -85,10 +86,9 @@ pub fn run(args: Args) -> Result<()> {
 
 /// The rows whose numbers count, and what made rows of them if they were texts.
 fn first(args: &Args) -> Result<(Option<Text>, Dataset)> {
-    let threads = args.threads.threads;
-    let Some(like) = &args.like else { return args.input.read(&args.data, &args.text.options(), threads) };
+    let Some(like) = &args.like else { return args.input.read(&args.data, &args.text.options()) };
     let card = Model::load(like)?.card;
-    let mut data = args.input.read_with(card.text.as_ref(), &args.data, true, threads)?;
+    let mut data = args.input.read_with(card.text.as_ref(), &args.data, true)?;
     data.extend_classes(&card.classes);
     Ok((card.text, data))
 }

@@ -4,8 +4,6 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use ove::Dataset;
-use ove::options::Options;
-use ove::train::optimizer::StepKind;
 use ove::synthetic::{self, Sparse};
 use ove_report::comparison::{self, Method, Outcome};
 use ove_report::{Block, Chart, Page, Section, Table};
@@ -14,6 +12,7 @@ use serde_json::json;
 use crate::files;
 use crate::flags::ThreadFlags;
 use crate::run;
+use crate::run::comparison::Settings;
 use crate::terminal::{note, say};
 
 /// See the whole method on synthetic data
@@ -29,7 +28,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     #[command(flatten)]
-    threads: ThreadFlags,
+    pub threads: ThreadFlags,
     /// Print the table as one JSON object
     #[arg(long)]
     json: bool,
@@ -39,7 +38,7 @@ pub struct Args {
 struct Part {
     name: &'static str,
     data: Dataset,
-    options: Options,
+    settings: Settings,
     outcomes: Vec<Outcome>,
 }
 
@@ -66,29 +65,23 @@ pub fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-fn part(name: &'static str, data: Dataset, test: Option<&Dataset>, options: Options) -> Result<Part> {
+fn part(name: &'static str, data: Dataset, test: Option<&Dataset>, settings: Settings) -> Result<Part> {
     let mut outcomes = Vec::new();
     for method in Method::ALL {
         note!("{name}: {}", method.name());
-        outcomes.push(run::comparison::run(method, &options, &data, test.unwrap_or(&data))?);
+        outcomes.push(run::comparison::run(method, &settings, &data, test.unwrap_or(&data))?);
     }
-    Ok(Part { name, data, options, outcomes })
+    Ok(Part { name, data, settings, outcomes })
 }
 
 /// The set of figure 1b, with the paper's sampling: ten rows at a time, one remaining class each.
 fn plane(args: &Args) -> Result<Part> {
-    let options = Options {
-        l2: 0.1,
-        classes: 1,
-        batch: 10,
-        epochs: 60,
-        step: StepKind::Sgd,
-        learning_rate: 0.05,
-        seed: args.seed,
-        threads: args.threads.threads,
-        ..Options::default()
+    let settings = Settings {
+        shared: json!({ "l2": 0.1, "seed": args.seed }),
+        stochastic: json!({ "classes": 1, "batch": 10, "epochs": 60, "step": "sgd", "learning_rate": 0.05 }),
+        batch: json!({}),
     };
-    part("plane", synthetic::plane(200, args.seed), None, options)
+    part("plane", synthetic::plane(200, args.seed), None, settings)
 }
 
 fn sparse(args: &Args) -> Result<Part> {
@@ -96,19 +89,13 @@ fn sparse(args: &Args) -> Result<Part> {
     let data = synthetic::sparse(shape, args.seed, 0);
     let mut test = synthetic::sparse(Sparse { rows: 2000, ..shape }, args.seed, 1);
     test.use_classes(&data.classes);
-    let options = Options {
-        l2: 0.1,
-        classes: 20,
-        batch: 64,
-        epochs: 20,
-        learning_rate: 0.5,
+    let settings = Settings {
+        shared: json!({ "l2": 0.1, "seed": args.seed }),
+        stochastic: json!({ "classes": 20, "batch": 64, "epochs": 20, "step": "adagrad", "learning_rate": 0.5 }),
         // Enough for a table and a plot: what is left to gain does not show in them.
-        tolerance: 1e-3,
-        seed: args.seed,
-        threads: args.threads.threads,
-        ..Options::default()
+        batch: json!({ "tolerance": 1e-3 }),
     };
-    part("sparse", data, Some(&test), options)
+    part("sparse", data, Some(&test), settings)
 }
 
 fn table(parts: &[Part]) -> Table {
@@ -160,16 +147,17 @@ fn report(parts: &[Part], charts: [Chart; 3]) -> Page {
     let [plane, plane_bounds, sparse_bounds] = charts;
     let figure = |chart, caption: &str| Block::Figure { chart, caption: caption.into() };
     let settings = |part: &Part| {
-        let o = &part.options;
-        let sampling = format!("{} rows, {} remaining classes, {} epochs", o.batch, o.classes, o.epochs);
+        let (shared, o) = (&part.settings.shared, &part.settings.stochastic);
+        let sampling = format!("{} rows, {} remaining classes, {} epochs", o["batch"], o["classes"], o["epochs"]);
+        let step = o["step"].as_str().unwrap_or_default();
         Block::Settings(vec![
             ("rows".into(), part.data.len().to_string()),
             ("features".into(), part.data.features().to_string()),
             ("classes".into(), part.data.classes.len().to_string()),
-            ("penalty λ".into(), o.l2.to_string()),
+            ("penalty λ".into(), shared["l2"].to_string()),
             ("per update".into(), sampling),
-            ("step".into(), format!("{}, learning rate {}", o.step, o.learning_rate)),
-            ("seed".into(), o.seed.to_string()),
+            ("step".into(), format!("{step}, learning rate {}", o["learning_rate"])),
+            ("seed".into(), shared["seed"].to_string()),
         ])
     };
     let section = |id: &str, title: &str, blocks| Section { id: id.into(), title: title.into(), blocks };

@@ -26,7 +26,7 @@ pub struct Args {
     #[command(flatten)]
     input: DataFlags,
     #[command(flatten)]
-    threads: ThreadFlags,
+    pub threads: ThreadFlags,
     /// Write a page with charts: reliability, the most confused classes, how the model was trained
     #[arg(long, value_name = "HTML")]
     report: Option<PathBuf>,
@@ -38,8 +38,8 @@ pub struct Args {
 /// Evaluates.
 pub fn run(args: Args) -> Result<()> {
     let model = Model::load(&args.model)?;
-    let data = args.input.read_for(&model, &args.data, true, args.threads.threads)?;
-    let timed = evaluate(&model, &data, args.threads.threads)?;
+    let data = args.input.read_for(&model, &args.data, true)?;
+    let timed = evaluate(&model, &data)?;
     if let Some(path) = &args.report {
         let page = evaluation_page(&model, &timed.evaluation, &args.data.display().to_string());
         files::write(path, &page.html())?;
@@ -61,9 +61,9 @@ pub struct Timed {
 }
 
 /// Evaluates and takes the time.
-pub fn evaluate(model: &Model, data: &Dataset, threads: usize) -> Result<Timed> {
+pub fn evaluate(model: &Model, data: &Dataset) -> Result<Timed> {
     let start = Instant::now();
-    let evaluation = ove::evaluate(model, data.rows(), &data.labels, threads)?;
+    let evaluation = ove::evaluate(model, data.rows(), &data.labels)?;
     Ok(Timed { evaluation, predict_seconds: start.elapsed().as_secs_f64() })
 }
 
@@ -86,8 +86,8 @@ impl Timed {
         say!("error            {:.4}", e.error)?;
         say!("nlpd             {:.4}", e.nlpd)?;
         if let (Some(bound), Some(gap)) = (e.bound, e.gap) {
-            let (a_row, below) = (per(bound, e), per(gap, e));
-            say!("bound            {bound:.2} ({a_row:.4} a row, {below:.4} below the exact value)")?;
+            let (per_row, below) = (per(bound, e), per(gap, e));
+            say!("bound            {bound:.2} ({per_row:.4} per row, {below:.4} below the exact value)")?;
         }
         if let Some(rivals) = e.effective_rivals {
             say!("rivals           {rivals:.1} of {} remaining classes carry the gradient", e.classes - 1)?;

@@ -69,7 +69,7 @@ fn show_model(model: &Model, as_json: bool) -> Result<()> {
             say!("  {name:<16} {value}")?;
         }
     }
-    say!("\nupdates      bound      bound a row")?;
+    say!("\nupdates      bound    bound per row")?;
     for point in card.trace.iter().step_by(card.trace.len().div_ceil(12).max(1)) {
         say!("{:>8}  {:>12.2}  {:>10.4}", point.updates, point.bound, point.bound / card.rows as f64)?;
     }
@@ -78,15 +78,14 @@ fn show_model(model: &Model, as_json: bool) -> Result<()> {
 
 fn show_class(model: &Model, name: &str, args: &Args) -> Result<()> {
     let card = &model.card;
-    let class = card.classes.iter().position(|class| class == name).ok_or_else(|| Error::Option {
-        name: "class",
-        found: format!("`{name}`"),
-        allowed: format!("the model has {} classes such as {}", card.classes.len(), card.classes[0]),
+    let class = card.classes.iter().position(|class| class == name).ok_or_else(|| {
+        let must = format!("be one of the model's {} classes, such as {}", card.classes.len(), card.classes[0]);
+        Error::setting("class", must, format!("`{name}`"))
     })?;
     let mut weights = model.weights_of(class as u32);
     weights.sort_by(|a, b| b.1.total_cmp(&a.1));
     let count = args.top.min(weights.len());
-    let bias = model.linear().map(|linear| linear.bias()[class]);
+    let bias = model.bias(class as u32);
     let speaks_for = weights[..count].iter().filter(|(_, w)| *w > 0.0);
     let speaks_against = weights[weights.len() - count..].iter().rev().filter(|(_, w)| *w < 0.0);
     let feature = |d: u32| card.feature_name(d as usize).map_or_else(|| format!("feature {d}"), str::to_owned);

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use ove::Model;
-use ove::Prediction;
+use ove::{Model, Prediction};
 use serde_json::json;
 
 use crate::flags::{DataFlags, ThreadFlags};
@@ -17,25 +16,25 @@ const CHUNK: usize = 1 << 15;
 
 /// Name the most probable classes of each row
 ///
-/// Prints a line a row: class, probability, class, probability, …, separated by tabs, the best first.
+/// Prints one line per row: class, probability, class, probability, …, separated by tabs, the best first.
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove predict my.model test.svm --top 1 | head")]
 pub struct Args {
     /// The model
     model: PathBuf,
-    /// Rows, or a text a line for a model that was trained on texts; classes may be absent; `-` is stdin
+    /// Rows, or one text per line for a model that was trained on texts; classes may be absent; `-` is stdin
     data: PathBuf,
-    /// How many classes to name
+    /// Number of classes to name
     #[arg(long, value_name = "K", default_value_t = 5)]
     top: usize,
     #[command(flatten)]
     input: DataFlags,
     #[command(flatten)]
-    threads: ThreadFlags,
-    /// Print a JSON object a row
+    pub threads: ThreadFlags,
+    /// Print one JSON object per row
     #[arg(long)]
     json: bool,
-    /// Print to stderr how many seconds reading and predicting took, as a JSON object
+    /// Print the seconds that reading and predicting took to stderr, as a JSON object
     #[arg(long)]
     times: bool,
 }
@@ -44,13 +43,13 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     let start = Instant::now();
     let model = Model::load(&args.model)?;
-    let data = args.input.read_for(&model, &args.data, false, args.threads.threads)?;
+    let data = args.input.read_for(&model, &args.data, false)?;
     let (read, mut predicted) = (start.elapsed(), Duration::ZERO);
     let mut out = BufWriter::new(std::io::stdout().lock());
     for first in (0..data.len()).step_by(CHUNK) {
         let rows = first..(first + CHUNK).min(data.len());
         let start = Instant::now();
-        let tops = model.top(data.rows(), rows, args.top, args.threads.threads)?;
+        let tops = model.top_k_within(data.rows(), rows, args.top);
         predicted += start.elapsed();
         tops.iter().try_for_each(|top| write_line(&mut out, &model, top, args.json))?;
     }

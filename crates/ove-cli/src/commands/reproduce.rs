@@ -13,7 +13,7 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::ValueEnum;
 use ove::Dataset;
-use ove::read::ReadOptions;
+use ove::io::read::ReadOptions;
 use ove_report::{Block, Chart, Page, Section};
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     #[command(flatten)]
-    threads: ThreadFlags,
+    pub threads: ThreadFlags,
     /// Print the results as one JSON object
     #[arg(long)]
     json: bool,
@@ -77,8 +77,6 @@ pub struct Setting<'a> {
     pub data: &'a Path,
     /// Seed of everything random.
     pub seed: u64,
-    /// Threads, 0 for one a core.
-    pub threads: usize,
 }
 
 /// What every part gives back.
@@ -103,7 +101,7 @@ impl Results {
 /// Runs the experiments.
 pub fn run(args: Args) -> Result<()> {
     files::folder(&args.output)?;
-    let setting = Setting { data: &args.data, seed: args.seed, threads: args.threads.threads };
+    let setting = Setting { data: &args.data, seed: args.seed };
     let wants = |parts: &[Part]| args.part == Part::All || parts.contains(&args.part);
     let start = Instant::now();
     let mut results = Results::default();
@@ -173,7 +171,7 @@ fn find(data: &Path, set: &str, name: &str) -> Option<PathBuf> {
 
 /// Reads a data set as the paper did: a row keeps the first of its labels.
 fn read(path: &Path) -> Result<Dataset> {
-    Ok(ove::read::read(path, &ReadOptions { first_label: true, ..ReadOptions::default() })?)
+    Ok(ove::io::read::read(path, &ReadOptions { first_label: true, ..ReadOptions::default() })?)
 }
 
 /// A CSV file with these columns.

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use anyhow::Result;
+use ove::io::cache;
 use ove::io::read::{Format, Input, OnError, ReadOptions, Skipped, read, read_any, read_texts};
 use ove::text::{Text, TextOptions};
-use ove::{Dataset, Model, cache};
+use ove::{Dataset, Model};
 
 use super::choice;
 use crate::run::progress;
@@ -30,11 +31,11 @@ pub struct DataFlags {
 
 impl DataFlags {
     /// Reads rows or texts whose classes must be known; texts become rows as `options` say.
-    pub fn read(self, path: &Path, options: &TextOptions, threads: usize) -> Result<(Option<Text>, Dataset)> {
+    pub fn read(self, path: &Path, options: &TextOptions) -> Result<(Option<Text>, Dataset)> {
         let (text, data) = match read_any(path, &self.options(true))? {
             Input::Rows(data) => (None, data),
             Input::Texts(texts) => {
-                let (text, data) = texts.fit(options, threads)?;
+                let (text, data) = texts.fit(options)?;
                 (Some(text), data)
             }
         };
@@ -43,17 +44,10 @@ impl DataFlags {
     }
 
     /// The same by way of a cache in a folder, where the rows stay.
-    pub fn read_cached(
-        self,
-        folder: &Path,
-        path: &Path,
-        options: &TextOptions,
-        threads: usize,
-    ) -> Result<(Option<Text>, Dataset)> {
+    pub fn read_cached(self, folder: &Path, path: &Path, options: &TextOptions) -> Result<(Option<Text>, Dataset)> {
         let bar = progress::counter("{human_pos} rows written to the cache");
-        let cached = cache::open(folder, path, &self.options(true), options, threads, &mut |rows| {
-            bar.set_position(rows as u64)
-        })?;
+        let cached =
+            cache::open(folder, path, &self.options(true), options, &mut |rows| bar.set_position(rows as u64))?;
         bar.finish_and_clear();
         if cached.reused {
             note!("{}: rows of an earlier run", folder.display());
@@ -63,11 +57,11 @@ impl DataFlags {
     }
 
     /// Reads rows or texts for a model that goes on: terms that its vocabulary lacks are added to it.
-    pub fn read_more(self, path: &Path, text: Option<&Text>, threads: usize) -> Result<(Option<Text>, Dataset)> {
+    pub fn read_more(self, path: &Path, text: Option<&Text>) -> Result<(Option<Text>, Dataset)> {
         let options = self.options(true);
         let (text, data) = match text {
             Some(text) => {
-                let (text, data) = read_texts(path, &options)?.extend(text, threads)?;
+                let (text, data) = read_texts(path, &options)?.extend(text)?;
                 (Some(text), data)
             }
             None => (None, read(path, &options)?),
@@ -77,10 +71,10 @@ impl DataFlags {
     }
 
     /// Reads rows, or texts if there is something that makes rows of them.
-    pub fn read_with(self, text: Option<&Text>, path: &Path, labels_required: bool, threads: usize) -> Result<Dataset> {
+    pub fn read_with(self, text: Option<&Text>, path: &Path, labels_required: bool) -> Result<Dataset> {
         let options = self.options(labels_required);
         let data = match text {
-            Some(text) => read_texts(path, &options)?.rows(text, threads)?,
+            Some(text) => read_texts(path, &options)?.rows(text),
             None => read(path, &options)?,
         };
         tell_skipped(&data.skipped, path);
@@ -88,14 +82,14 @@ impl DataFlags {
     }
 
     /// Reads rows or texts for a model: labels become its classes.
-    pub fn read_for(self, model: &Model, path: &Path, labels_required: bool, threads: usize) -> Result<Dataset> {
-        let data = self.read_with(model.card.text.as_ref(), path, labels_required, threads)?;
+    pub fn read_for(self, model: &Model, path: &Path, labels_required: bool) -> Result<Dataset> {
+        let data = self.read_with(model.card.text.as_ref(), path, labels_required)?;
         Ok(fitted(data, &model.card.classes, model.features(), path))
     }
 
     /// Reads held-out rows or texts like those of training: labels become the classes of these.
-    pub fn read_like(self, train: &Dataset, text: Option<&Text>, path: &Path, threads: usize) -> Result<Dataset> {
-        let data = self.read_with(text, path, true, threads)?;
+    pub fn read_like(self, train: &Dataset, text: Option<&Text>, path: &Path) -> Result<Dataset> {
+        let data = self.read_with(text, path, true)?;
         Ok(fitted(data, &train.classes, train.features(), path))
     }
 

@@ -1,99 +1,103 @@
-//! The flags of training. Each is a field of [`Options`], with its name, and its default from there.
+//! The flags of training.
+//!
+//! Each is a setting of the library, by its name, and its default is the library's: a flag that is not given is not passed
+//! on. Which settings go together is for the library to say.
 
-use ove::Settings;
-use ove::bound::objective::Objective;
-use ove::options::{ClassWeight, FOREST_FROM, ForestOptions, Options, Solver};
+use ove::TrainOptions;
+use ove::bound::Objective;
+use ove::options::{Schedule, ScoreKind, StepKind};
 use ove::sample::SamplerKind;
-use ove::train::optimizer::{Schedule, StepKind};
 use ove::text::TextOptions;
+use serde::Serialize;
+use serde_json::Value;
 
 use super::choice;
 
 /// What is maximised, with which penalty.
-#[derive(clap::Args)]
+#[derive(clap::Args, Serialize)]
+#[command(next_help_heading = "Objective")]
 pub struct ObjectiveFlags {
-    /// What is maximised: the paper's bound, a tighter one, the exact log probability, or Bouchard's bound [default: one-vs-each]
+    /// What is maximised [default: one-vs-each; sampled-softmax for factored scores]
+    ///
+    /// one-vs-each is the paper's bound, merged a tighter one, softmax the exact log probability, bouchard Bouchard's
+    /// bound. sampled-softmax puts the drawn classes into one logarithm; it is not a bound.
     #[arg(long, value_parser = choice!(Objective))]
     pub objective: Option<Objective>,
-    /// For merged: how many of the most frequent classes share one logarithm; with the rivals sampler, the drawn ones do instead
-    #[arg(long, value_name = "N", default_value_t = Options::default().merge)]
-    pub merge: usize,
-    /// λ of the penalty λ/2·‖w‖² on the sum over all rows; of a forest on those of a node, 0.2 [default: 0]
+    /// For merged: number of most frequent classes that share one logarithm; with --sampler rivals, the row's rivals do
+    /// instead [default: 10]
+    #[arg(long, value_name = "N")]
+    pub merge: Option<usize>,
+    /// λ of the penalty λ/2·‖w‖² on the sum over all rows [default: 0; per node of a tree 0.2]
     #[arg(long, value_name = "L")]
     pub l2: Option<f64>,
 }
 
 /// How the stochastic solver samples and steps.
-#[derive(clap::Args)]
+#[derive(clap::Args, Serialize)]
 #[command(next_help_heading = "Stochastic solver")]
 pub struct StochasticFlags {
-    /// How many remaining classes a row visits [default: 5]
+    /// Number of remaining classes (negatives) that each row visits [default: 5; 50 for factored scores]
     #[arg(long, value_name = "S")]
     pub classes: Option<usize>,
-    /// How these are drawn: all alike, the frequent ones more often, or those of rows that share a feature [default: uniform]
+    /// How they are drawn [default: systematic; frequency for factored scores]
+    ///
+    /// uniform draws a simple random subset, systematic one that is faster to visit, frequency prefers frequent classes,
+    /// rivals those of rows that share a feature.
     #[arg(long, value_parser = choice!(SamplerKind))]
     pub sampler: Option<SamplerKind>,
-    /// For the frequency sampler: the power of a class's count
-    #[arg(long, value_name = "P", default_value_t = Options::default().power)]
-    pub power: f64,
-    /// How many rows see the same weights before these move
-    #[arg(long, value_name = "B", default_value_t = Options::default().batch)]
-    pub batch: usize,
-    /// How a gradient moves a weight
-    #[arg(long, value_parser = choice!(StepKind), default_value_t = Options::default().step)]
-    pub step: StepKind,
-    /// How the rate falls: `linear` to zero, or a factor an epoch (1: constant)
-    #[arg(long, value_name = "linear|F", default_value_t = Options::default().schedule)]
-    pub schedule: Schedule,
+    /// For the frequency sampler: the power of a class's count [default: 0.75]
+    #[arg(long, value_name = "P")]
+    pub power: Option<f64>,
+    /// Number of rows that are scored before the weights move [default: 256]
+    #[arg(long, value_name = "B")]
+    pub batch: Option<usize>,
+    /// How a gradient moves a weight [default: adagrad]
+    #[arg(long, value_parser = choice!(StepKind))]
+    pub step: Option<StepKind>,
+    /// How the learning rate falls: `linear` to zero, or a factor per epoch (1: constant) [default: linear]
+    #[arg(long, value_name = "linear|F")]
+    pub schedule: Option<Schedule>,
 }
 
-/// What the stochastic solver and the forest share.
-#[derive(clap::Args)]
-#[command(next_help_heading = "Stochastic solver and forest")]
+/// What the stochastic solver and trees share.
+#[derive(clap::Args, Serialize)]
+#[command(next_help_heading = "Stochastic solver and trees")]
 pub struct PassFlags {
-    /// How often each row is visited; without it and --learning-rate, both are chosen on held-out rows, and training stops when these no
-    /// longer gain; by a forest as often as that helps rows held out of some leaves (3 to 12 times), and a third as often by its roots
-    /// [default: 5]
+    /// How often each row is visited [default: chosen on held-out rows]
+    ///
+    /// Without it and --learning-rate, the stochastic solver chooses both on a twentieth of the rows (or on those of
+    /// --valid) and stops early when these no longer gain. Trees try 3, 6 and 12 epochs on rows held out of some leaves;
+    /// their roots pass a third as often.
     #[arg(long, value_name = "E")]
     pub epochs: Option<usize>,
-    /// The step for one row and one visited class; chosen on held-out rows without it and --epochs; of a forest, where rows are scaled to
-    /// unit length on average, 0.7 [default: 0.1]
+    /// The step for one row and one visited class [default: chosen on held-out rows; 0.7 for trees]
     #[arg(long, value_name = "R")]
     pub learning_rate: Option<f64>,
-    /// Seed of everything random; same seed, same bits
-    #[arg(long, value_name = "N", default_value_t = Options::default().seed)]
-    pub seed: u64,
-}
-
-/// How the forest is grown.
-#[derive(clap::Args)]
-#[command(next_help_heading = "Forest")]
-pub struct ForestFlags {
-    /// How many trees vote; with it, a forest is grown however few classes there are [default: 3]
-    #[arg(long, value_name = "N", conflicts_with_all = ["objective", "classes", "sampler"])]
-    pub trees: Option<usize>,
+    /// Seed of everything random; same seed, same bits [default: 0]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
 }
 
 /// When the batch solver stops.
-#[derive(clap::Args)]
+#[derive(clap::Args, Serialize)]
 #[command(next_help_heading = "Batch solver")]
 pub struct BatchFlags {
-    /// Stop when the gradient is this small beside the first one
-    #[arg(long, value_name = "T", default_value_t = Options::default().tolerance)]
-    pub tolerance: f64,
-    /// Stop after so many iterations at the latest
-    #[arg(long, value_name = "N", default_value_t = Options::default().iterations)]
-    pub iterations: usize,
+    /// Stop when the gradient is this small relative to the first one [default: 1e-5]
+    #[arg(long, value_name = "T")]
+    pub tolerance: Option<f64>,
+    /// Stop after this many iterations at the latest [default: 2000]
+    #[arg(long, value_name = "N")]
+    pub iterations: Option<usize>,
 }
 
 /// How raw text becomes rows.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Raw text")]
 pub struct TextFlags {
-    /// The longest n-gram: 1 for words alone, 2 for pairs of neighbours too
+    /// Length of the longest n-gram: 1 for words alone, 2 for pairs of neighbours too
     #[arg(long, value_name = "N", default_value_t = TextOptions::default().ngrams)]
     ngrams: usize,
-    /// In how many texts a term has to stand
+    /// Number of texts that a term has to occur in
     #[arg(long, value_name = "N", default_value_t = TextOptions::default().min_df)]
     min_df: u32,
     /// Number terms by their hash, below N, and keep no vocabulary
@@ -108,7 +112,7 @@ pub struct TextFlags {
 }
 
 impl TextFlags {
-    /// The options that the flags say.
+    /// The options that the flags give.
     pub fn options(&self) -> TextOptions {
         let TextFlags { ngrams, min_df, hash, sublinear_tf, no_idf } = *self;
         TextOptions { ngrams, min_df, hash, sublinear_tf, idf: !no_idf }
@@ -116,161 +120,82 @@ impl TextFlags {
 }
 
 /// How many threads.
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone, Copy)]
 pub struct ThreadFlags {
-    /// Threads, 0 for one a core; they change no bit of the result
-    #[arg(long, value_name = "N", default_value_t = Options::default().threads)]
+    /// Number of threads; 0 means one per core. It changes no bit of the result
+    #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
 }
 
-/// The ways to train.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum SolverKind {
-    /// A linear model, by subsampled rows and classes
-    Stochastic,
-    /// A linear model, by L-BFGS on the full sum
-    Batch,
-    /// Trees over the classes, for very many of them
-    Forest,
-}
-
-/// The flags of linear models.
-#[derive(clap::Args)]
+/// The flags of linear scores.
+#[derive(clap::Args, Serialize)]
 pub struct LinearFlags {
     #[command(flatten)]
-    objective: ObjectiveFlags,
+    #[serde(flatten)]
+    pub objective: ObjectiveFlags,
     #[command(flatten)]
-    pub threads: ThreadFlags,
+    #[serde(flatten)]
+    pub passes: PassFlags,
     #[command(flatten)]
-    passes: PassFlags,
+    #[serde(flatten)]
+    pub stochastic: StochasticFlags,
     #[command(flatten)]
-    stochastic: StochasticFlags,
-    #[command(flatten)]
-    batch: BatchFlags,
-}
-
-impl LinearFlags {
-    /// The options that the flags say.
-    pub fn options(&self, solver: Solver) -> Options {
-        self.options_beside(solver, Options::default())
-    }
-
-    /// The same, where a flag that is not given means what is usual.
-    fn options_beside(&self, solver: Solver, usual: Options) -> Options {
-        Options {
-            objective: self.objective.objective.unwrap_or(usual.objective),
-            solver,
-            l2: self.objective.l2.unwrap_or(usual.l2),
-            merge: self.objective.merge,
-            classes: self.stochastic.classes.unwrap_or(usual.classes),
-            sampler: self.stochastic.sampler.unwrap_or(usual.sampler),
-            power: self.stochastic.power,
-            batch: self.stochastic.batch,
-            epochs: self.passes.epochs.unwrap_or(usual.epochs),
-            step: self.stochastic.step,
-            learning_rate: self.passes.learning_rate.unwrap_or(usual.learning_rate),
-            schedule: self.stochastic.schedule,
-            seed: self.passes.seed,
-            tolerance: self.batch.tolerance,
-            iterations: self.batch.iterations,
-            threads: self.threads.threads,
-            ..usual
-        }
-    }
-
-    /// Whether something was asked for that only a linear model has.
-    fn are_asked_for(&self) -> bool {
-        self.objective.objective.is_some() || self.stochastic.classes.is_some() || self.stochastic.sampler.is_some()
-    }
+    #[serde(flatten)]
+    pub batch: BatchFlags,
 }
 
 /// The flags of every way to train.
-#[derive(clap::Args)]
+#[derive(clap::Args, Serialize)]
 pub struct TrainFlags {
-    /// How to train; a forest from 100 classes on, unless an objective, classes or a sampler are given [default: stochastic]
-    #[arg(long, value_enum)]
-    solver: Option<SolverKind>,
+    /// How a row and the weights make scores [default: linear below 100 classes, trees from there on]
+    ///
+    /// linear has a weight for each feature and class, factored a vector for each feature and each class, and trees look
+    /// at √K classes per row. Settings that only some of them have choose these: --rank means factored, --trees trees,
+    /// and any setting of a solver linear scores.
+    #[arg(long, value_parser = choice!(ScoreKind))]
+    scores: Option<ScoreKind>,
+    /// How linear scores are trained: subsampled rows and classes, or L-BFGS on the full sum; `forest` is the same as
+    /// --scores trees [default: stochastic]
+    #[arg(long, value_parser = ["stochastic", "batch", "forest"])]
+    solver: Option<String>,
+    /// For factored scores: length of the vector of each feature and class [default: 64]
+    #[arg(long, value_name = "R")]
+    rank: Option<usize>,
+    /// For trees: number of trees that vote [default: 3]
+    #[arg(long, value_name = "N")]
+    trees: Option<usize>,
     /// Leave the biases out of the penalty
     #[arg(long)]
+    #[serde(skip)]
     no_penalty_on_bias: bool,
+    /// The most memory that the weights may take; the stochastic solver lets linear weights share it where there are too
+    /// many [default: 8GB]
+    #[arg(long, value_name = "BYTES")]
+    memory: Option<String>,
+    /// Fit a temperature on the rows of --valid, or on a twentieth of the training rows, which are held out for it
+    ///
+    /// A model whose epochs and learning rate are chosen on held-out rows has its temperature fitted on them anyway, and
+    /// trees always calibrate theirs.
+    #[arg(long)]
+    calibrate: bool,
     #[command(flatten)]
+    #[serde(flatten)]
     pub linear: LinearFlags,
-    #[command(flatten)]
-    pub forest: ForestFlags,
 }
 
 impl TrainFlags {
-    /// The settings that the flags say for so many classes; trees are the usual choice only if the rows fit in memory, as they go through
-    /// them in many orders.
-    pub fn settings(
-        &self,
-        classes: usize,
-        rows_fit: bool,
-        class_weight: ClassWeight,
-    ) -> Result<Settings, &'static str> {
-        let is_large = classes >= FOREST_FROM && rows_fit && !self.linear.are_asked_for();
-        let usual = if is_large || self.forest.trees.is_some() { SolverKind::Forest } else { SolverKind::Stochastic };
-        let solver = self.solver.unwrap_or(usual);
-        if solver != SolverKind::Forest {
-            self.refuse_trees()?;
+    /// The settings that were given, by name, with the weight of each class.
+    fn settings(&self, class_weight: Option<Value>) -> Value {
+        let mut settings = serde_json::to_value(self).expect("flags are numbers and names");
+        if self.no_penalty_on_bias {
+            settings["penalty_on_bias"] = false.into();
         }
-        let linear = |solver| {
-            let options = self.linear.options(solver);
-            Settings::Linear(Options {
-                penalty_on_bias: !self.no_penalty_on_bias,
-                class_weight: class_weight.clone(),
-                ..options
-            })
-        };
-        Ok(match solver {
-            SolverKind::Stochastic => linear(Solver::Stochastic),
-            SolverKind::Batch => linear(Solver::Batch),
-            SolverKind::Forest => Settings::Forest(self.forest(class_weight)),
-        })
+        settings["class_weight"] = class_weight.unwrap_or_default();
+        settings
     }
 
-    /// Trees are not to be asked for in vain.
-    fn refuse_trees(&self) -> Result<(), &'static str> {
-        match self.forest.trees {
-            Some(_) => Err("--trees: a linear model has none; they go with --solver forest"),
-            None => Ok(()),
-        }
-    }
-
-    /// Whether the data is to choose how often and how far the stochastic solver steps.
-    pub fn choose_passes(&self, settings: &Settings) -> bool {
-        let passes = &self.linear.passes;
-        let is_stochastic = settings.linear().is_some_and(|options| options.solver == Solver::Stochastic);
-        is_stochastic && passes.epochs.is_none() && passes.learning_rate.is_none()
-    }
-
-    /// The options that the flags say for a linear model that goes on: objective, penalty, classes, sampler, passes and rate are its own,
-    /// unless they are given.
-    pub fn going_on(&self, own: &Options, class_weight: ClassWeight) -> Result<Options, &'static str> {
-        self.refuse_trees()?;
-        let solver = match self.solver {
-            None => own.solver,
-            Some(SolverKind::Stochastic) => Solver::Stochastic,
-            Some(SolverKind::Batch) => Solver::Batch,
-            Some(SolverKind::Forest) => {
-                return Err("--solver forest: the model of --from is linear, and goes on as such");
-            }
-        };
-        let penalty_on_bias = own.penalty_on_bias && !self.no_penalty_on_bias;
-        Ok(Options { penalty_on_bias, class_weight, ..self.linear.options_beside(solver, own.clone()) })
-    }
-
-    fn forest(&self, class_weight: ClassWeight) -> ForestOptions {
-        let usual = ForestOptions::default();
-        let passes = &self.linear.passes;
-        ForestOptions {
-            trees: self.forest.trees.unwrap_or(usual.trees),
-            epochs: passes.epochs.or(usual.epochs),
-            learning_rate: passes.learning_rate.unwrap_or(usual.learning_rate),
-            l2: self.linear.objective.l2.unwrap_or(usual.l2),
-            class_weight,
-            seed: passes.seed,
-            threads: self.linear.threads.threads,
-        }
+    /// The options that the flags give; what is not given stays as in `base`.
+    pub fn options(&self, base: TrainOptions, class_weight: Option<Value>) -> ove::Result<TrainOptions> {
+        base.with_settings(&self.settings(class_weight))
     }
 }

@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use ove::train::checkpoint::{Checkpoints, Every, Save, Saved};
+use ove::train::checkpoint::{Checkpoints, Every, Saved};
+use ove::train::{Progress, Stop, Training};
 
 use super::interrupt;
 use crate::terminal::note;
@@ -30,7 +31,7 @@ pub struct Keeper {
     checkpoints: Option<Checkpoints>,
     saved: Option<Saved>,
     /// Whether the run has resumed and has not yet reported its epoch.
-    went_on: bool,
+    resumed: bool,
     /// Whether Ctrl-C ended the run with a checkpoint.
     stopped: bool,
 }
@@ -60,7 +61,7 @@ impl CheckpointFlags {
                 Some(saved) => note!("going on from {}", saved.path().display()),
                 None => note!("{}: no checkpoint to go on from; beginning anew", folder.display()),
             }
-            keeper.went_on = newest.saved.is_some();
+            keeper.resumed = newest.saved.is_some();
             keeper.saved = newest.saved;
         }
         keeper.checkpoints = Some(checkpoints);
@@ -69,29 +70,35 @@ impl CheckpointFlags {
 }
 
 impl Keeper {
-    /// Takes the state to resume from, if there is one.
+    /// Takes the checkpoint to resume, if there is one.
     pub fn take_saved(&mut self) -> Option<Saved> {
         self.saved.take()
     }
 
-    /// Writes a checkpoint if one is due, or if the run has to stop; breaks in that case.
-    ///
-    /// A disk that is full now may have room next time, so a failure is only reported.
-    pub fn save_if_due(&mut self, epochs: f64, save: &Save<'_>) -> ControlFlow<()> {
-        // Read once: a request during the write of a checkpoint waits for the next call, which writes its own.
-        let flow = interrupt::flow();
-        let Some(checkpoints) = &mut self.checkpoints else { return flow };
-        if std::mem::take(&mut self.went_on) {
-            checkpoints.went_on(epochs);
+    /// Writes a checkpoint if one is due, or if the run is to stop; whether it is. A disk that is full now may not be
+    /// full next time, so a failure is reported and the run goes on.
+    pub fn update(&mut self, training: &Training<'_>, progress: &Progress) -> ControlFlow<Stop> {
+        // Read once: a request that comes while a checkpoint is written is for the next step, when it gets its own.
+        let stops = interrupt::requested();
+        let kept = if stops { ControlFlow::Break(Stop::Keep) } else { ControlFlow::Continue(()) };
+        let Some(checkpoints) = &mut self.checkpoints else { return kept };
+        if std::mem::take(&mut self.resumed) {
+            checkpoints.resumed_at(progress.epochs);
         }
-        // Several threads of a forest may get here after a request to stop.
-        if !self.stopped && (flow.is_break() || checkpoints.is_due(epochs)) {
-            match checkpoints.write(epochs, save) {
-                Ok(()) => self.stopped = flow.is_break(),
-                Err(error) => note!("warning: no checkpoint: {error}"),
+        if !stops && !checkpoints.is_due(progress.epochs) {
+            return kept;
+        }
+        match checkpoints.write(progress.epochs, &|path| training.save(path)) {
+            Ok(()) if stops => {
+                self.stopped = true;
+                ControlFlow::Break(Stop::Discard)
+            }
+            Ok(()) => kept,
+            Err(error) => {
+                note!("warning: no checkpoint: {error}");
+                kept
             }
         }
-        flow
     }
 
     /// Whether Ctrl-C ended the run and a checkpoint holds what was reached.

@@ -1,6 +1,6 @@
 //! Memory use of this process.
 
-pub use ove::train::budget::Bytes;
+pub use ove::options::Bytes;
 
 /// Peak memory so far; known on Linux.
 pub fn peak_bytes() -> Option<u64> {

@@ -1,13 +1,10 @@
 //! Progress on a terminal while training runs: bound, rate and time left.
 
 use std::io::IsTerminal;
-use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use ove::Progress;
-
-use super::interrupt;
+use ove::train::Progress;
 
 const STEPS: u64 = 10_000;
 
@@ -28,11 +25,11 @@ pub fn counter(details: &str) -> ProgressBar {
     ProgressBar::with_draw_target(None, target()).with_style(style)
 }
 
-/// The bound, smoothed over about the last hundred batches; the batch solver's is exact and not smoothed.
-pub fn smooth(bound: Option<f64>, progress: &Progress<'_>) -> f64 {
-    match bound {
-        Some(bound) if progress.learning_rate > 0.0 => bound + 0.01 * (progress.bound - bound),
-        _ => progress.bound,
+/// The bound, smoothed over about the last hundred batches; that of the batch solver is exact and not smoothed.
+pub fn smooth(bound: Option<f64>, progress: &Progress) -> Option<f64> {
+    match (bound, progress.bound) {
+        (Some(bound), Some(new)) if progress.learning_rate.is_some() => Some(bound + 0.01 * (new - bound)),
+        (_, new) => new,
     }
 }
 
@@ -50,25 +47,27 @@ impl Line {
         Line { bar: bar(STEPS, "{msg}"), rows: rows as u64, shown: Instant::now(), bound: None }
     }
 
-    /// Shows progress; breaks after Ctrl-C.
-    pub fn update(&mut self, progress: &Progress<'_>) -> ControlFlow<()> {
-        self.bound = Some(smooth(self.bound, progress));
+    /// Shows progress.
+    pub fn update(&mut self, progress: &Progress) {
+        self.bound = smooth(self.bound, progress);
         if !self.bar.is_hidden() && self.shown.elapsed() > Duration::from_millis(100) {
             self.shown = Instant::now();
             self.show(progress);
         }
-        interrupt::flow()
     }
 
-    fn show(&self, progress: &Progress<'_>) {
-        let bound = self.bound.unwrap_or_default() / self.rows as f64;
-        let pass = if progress.learning_rate > 0.0 {
-            let rate = progress.updates as f64 / self.bar.elapsed().as_secs_f64();
-            format!("epoch {}  {rate:.0} updates/s  learning rate {:.2e}", progress.epoch, progress.learning_rate)
-        } else {
-            format!("iteration {}", progress.epoch)
+    fn show(&self, progress: &Progress) {
+        let pass = match (progress.learning_rate, progress.bound) {
+            (Some(learning_rate), _) => {
+                let rate = progress.updates as f64 / self.bar.elapsed().as_secs_f64();
+                format!("epoch {}  {rate:.0} updates/s  learning rate {learning_rate:.2e}", progress.epoch)
+            }
+            (None, Some(_)) => format!("iteration {}", progress.epoch),
+            (None, None) => "trees".into(),
         };
-        self.bar.set_message(format!("{pass}  bound {bound:.4} per row"));
+        let bound =
+            self.bound.map_or(String::new(), |bound| format!("  bound {:.4} per row", bound / self.rows as f64));
+        self.bar.set_message(format!("{pass}{bound}"));
         self.bar.set_position((progress.done * STEPS as f64) as u64);
     }
 

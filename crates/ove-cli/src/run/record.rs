@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use ove::model::{Card, HeldOutPoint};
-use ove::{Dataset, Evaluation, Linear, Model, Problem, Progress, Weights};
+use ove::train::{Progress, Training};
+use ove::{Dataset, Evaluation, Examples, Model};
 use serde::Serialize;
 
 use super::log::Log;
@@ -43,13 +44,13 @@ pub struct Moment {
     pub seconds: f64,
     /// The share of the work, from 0 to 1.
     pub done: f64,
-    /// The epoch, or the iteration of the batch solver; `None` for a forest, whose nodes are each in their own.
+    /// The epoch, or the iteration of the batch solver; `None` for trees, whose nodes are each in their own.
     pub epoch: Option<usize>,
     /// Rows visited, or evaluations of the batch solver.
     pub updates: u64,
     /// Average rate since the start.
     pub updates_per_second: f64,
-    /// The bound per row, smoothed; `None` for a forest.
+    /// The bound per row, smoothed; `None` for trees.
     pub bound: Option<f64>,
     /// The current rate of the stochastic solver.
     pub learning_rate: Option<f64>,
@@ -77,15 +78,9 @@ pub struct Recorder {
     rows: f64,
     bound: Option<f64>,
     moment: Moment,
-    rows_held_out: Option<Sample>,
+    rows_held_out: Option<Dataset>,
     held_out: Vec<HeldOutPoint>,
     sinks: Vec<Box<dyn Sink>>,
-}
-
-/// Some held-out rows, and the card of the future model.
-struct Sample {
-    data: Dataset,
-    card: Card,
 }
 
 impl RecordFlags {
@@ -131,34 +126,37 @@ impl Recorder {
         !self.sinks.is_empty()
     }
 
-    /// Measures some of these rows along the run; `card` is that of the future model.
-    pub fn hold_out(&mut self, data: &Dataset, card: Card) {
-        let some: Vec<u32> = (0..data.len() as u32).step_by(data.len().div_ceil(HELD_OUT).max(1)).collect();
-        self.rows_held_out = Some(Sample { data: ove::train::held_out::copy(&Problem::of(data), &some), card });
+    /// Measures some of these rows along the run.
+    pub fn measure_on(&mut self, data: &Dataset) {
+        self.rows_held_out = Some(Examples::of(data).thinned(data.len().div_ceil(HELD_OUT)));
     }
 
-    /// Takes the progress of a linear model.
-    pub fn update(&mut self, progress: &Progress<'_>) {
-        self.bound = Some(progress::smooth(self.bound, progress));
+    /// Measures some of the held-out rows, unless others were given, where somebody will see it.
+    pub fn hold_out(&mut self, rows: &Examples<'_>) {
+        if self.is_used() && self.rows_held_out.is_none() {
+            self.rows_held_out = Some(rows.thinned(rows.len().div_ceil(HELD_OUT)));
+        }
+    }
+
+    /// Takes the progress of a run.
+    pub fn update(&mut self, training: &Training<'_>, progress: &Progress) {
+        self.bound = progress::smooth(self.bound, progress);
         let measures = f64::from(MEASURES);
         let due = (progress.done * measures) as usize > self.held_out.len();
-        if due && let Some(sample) = &mut self.rows_held_out {
-            let measured = sample.measure((progress.snapshot)(), progress.updates);
+        if due
+            && let Some(data) = &self.rows_held_out
+            && let Some(measured) = measure(data, training, progress.updates)
+        {
             // A run that resumes from a checkpoint starts past its first marks.
             self.held_out.resize((progress.done * measures) as usize, measured);
         }
-        let stochastic = progress.learning_rate > 0.0;
-        self.moment.epoch = Some(progress.epoch);
-        self.moment.learning_rate = stochastic.then_some(progress.learning_rate);
+        // The nodes of trees are in epochs of their own.
+        self.moment.epoch = progress.bound.map(|_| progress.epoch);
+        self.moment.learning_rate = progress.learning_rate;
         self.moment.bound = self.bound.map(|bound| bound / self.rows);
         self.moment.error = self.held_out.last().map(|point| point.error);
         self.moment.nlpd = self.held_out.last().map(|point| point.nlpd);
         self.report(progress.done, progress.updates, due || progress.done >= 1.0);
-    }
-
-    /// Takes the progress of a forest that makes this many updates in all.
-    pub fn update_forest(&mut self, done: f64, updates: u64) {
-        self.report(done, (done * updates as f64) as u64, done >= 1.0);
     }
 
     fn report(&mut self, done: f64, updates: u64, due: bool) {
@@ -199,13 +197,19 @@ impl Recorder {
     }
 }
 
-impl Sample {
-    fn measure(&mut self, linear: Linear, updates: u64) -> HeldOutPoint {
-        let model = Model { weights: Weights::Linear(linear), card: self.card.clone() };
-        // 0 threads: the training threads, which wait meanwhile.
-        match ove::evaluate(&model, self.data.rows(), &self.data.labels, 0) {
-            Ok(e) => HeldOutPoint { updates, error: e.error, nlpd: e.nlpd },
-            Err(_) => HeldOutPoint { updates, error: 1.0, nlpd: f64::INFINITY },
-        }
+/// Error and nlpd of some rows now, if the scores can be copied: a second table has to be small beside what the weights
+/// may take.
+fn measure(data: &Dataset, training: &Training<'_>, updates: u64) -> Option<HeldOutPoint> {
+    let (examples, options) = (training.examples(), training.options());
+    let weights = (examples.rows.features() as u64 + 1) * examples.classes as u64;
+    if 4 * weights > options.memory.0 / 4 {
+        return None;
     }
+    let classes = (0..examples.classes).map(|class| class.to_string()).collect();
+    let card = Card::new(options.clone(), classes, vec![1; examples.classes], examples.len() as u64);
+    let model = Model { scores: training.snapshot()?, card };
+    Some(match ove::evaluate(&model, data.rows(), &data.labels) {
+        Ok(e) => HeldOutPoint { updates, error: e.error, nlpd: e.nlpd },
+        Err(_) => HeldOutPoint { updates, error: 1.0, nlpd: f64::INFINITY },
+    })
 }

@@ -94,8 +94,7 @@ async fn explain_class(State(server): State<Arc<Server>>, request: Request) -> A
     let value = body::json(request).await?;
     let served = server.served();
     let asked = Explain::read(&value, &served)?;
-    let explained = server.work.run(move || explain::explain(&served, &asked)).await?;
-    explained.map(|value| json(&value)).map_err(|e| Fault::new(StatusCode::INTERNAL_SERVER_ERROR, e.to_string()))
+    Ok(json(&server.work.run(move || explain::explain(&served, &asked)).await?))
 }
 
 async fn model(State(server): State<Arc<Server>>) -> Response {

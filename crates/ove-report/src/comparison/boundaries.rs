@@ -3,7 +3,7 @@
 //! Between classes j and k the boundary is the part of the line f_j = f_k on which no other class scores higher: along the
 //! line every score is linear, so that part is an interval with a closed form.
 
-use ove::Linear;
+use ove::scores::Linear;
 
 /// The segments of all boundaries, each at most `reach` from the projection of the origin onto its line.
 pub fn boundaries(model: &Linear, reach: f64) -> Vec<[(f64, f64); 2]> {

@@ -114,6 +114,20 @@ impl<'a> Examples<'a> {
         mass
     }
 
+    /// A copy of every `step`-th of these rows, in memory of its own.
+    pub fn thinned(&self, step: usize) -> Dataset {
+        let mut data = Dataset::new(self.rows.features(), Vec::new());
+        for id in self.ids().step_by(step.max(1)) {
+            let row = self.rows.row(id);
+            row.indices.iter().zip(row.values).for_each(|(&feature, &value)| data.push_entry(feature, value));
+            if let Some(&weight) = self.row_weights.get(id) {
+                data.weigh_row(weight);
+            }
+            data.end_row(&self.labels[id]);
+        }
+        data
+    }
+
     /// Checks that these rows can be trained on.
     ///
     /// # Errors

@@ -152,6 +152,10 @@ impl Predictor for Factored {
         product(self.feature(feature), self.class(class))
     }
 
+    fn bias(&self, class: u32) -> Option<f32> {
+        Some(self.bias[class as usize])
+    }
+
     fn weights_of(&self, class: u32) -> Vec<(u32, f32)> {
         let vector = self.class(class);
         let weights = self.features.chunks_exact(self.rank).map(|feature| product(feature, vector));

@@ -108,6 +108,10 @@ impl Predictor for Linear {
         self.weight(feature, class)
     }
 
+    fn bias(&self, class: u32) -> Option<f32> {
+        Some(self.bias()[class as usize])
+    }
+
     fn weights_of(&self, class: u32) -> Vec<(u32, f32)> {
         let weights = (0..self.features() as u32).map(|feature| (feature, self.weight(feature, class)));
         weights.filter(|&(_, weight)| weight != 0.0).collect()

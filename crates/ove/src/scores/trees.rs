@@ -218,6 +218,10 @@ impl Predictor for Trees {
         self.trees.iter().map(of_tree).sum::<f32>() / self.trees.len() as f32
     }
 
+    fn bias(&self, _: u32) -> Option<f32> {
+        None
+    }
+
     fn weights_of(&self, class: u32) -> Vec<(u32, f32)> {
         let mut sums = vec![0.0; self.features];
         for tree in &self.trees {

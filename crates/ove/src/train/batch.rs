@@ -70,8 +70,8 @@ impl<'a> Batch<'a> {
     }
 
     /// The weights in full precision, (D + 1) × K with the biases last.
-    pub fn into_weights(self) -> Vec<f64> {
-        self.minimiser.state.x
+    pub fn weights(&self) -> &[f64] {
+        &self.minimiser.state.x
     }
 
     fn linear(&self) -> Linear {

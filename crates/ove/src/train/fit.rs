@@ -56,6 +56,8 @@ pub enum Event<'a> {
     Chosen(Chosen),
     /// There are too few rows to hold some out, so that nothing is chosen and no temperature fitted.
     TooFewRows,
+    /// Rows are held out of training, or were given for it.
+    HeldOut(Examples<'a>),
     /// The run took a step.
     Step {
         /// The run, which can be saved or copied now.
@@ -154,6 +156,9 @@ impl Fit<'_, '_, '_> {
         let examples = train.as_deref().map_or(all, |index| all.with_index(index));
         let given = self.start.validation.map_or(all, |data| Examples::of(data).with_classes(all.classes));
         let held_out = held_out.as_deref().map(|index| given.with_index(index));
+        if let Some(rows) = held_out {
+            self.tell(Event::HeldOut(rows))?;
+        }
         if chooses {
             self.choose(&mut options, &examples, held_out.as_ref())?;
         }

@@ -163,6 +163,16 @@ impl<'a> Training<'a> {
         Ok(progress)
     }
 
+    /// The options of the run.
+    pub fn options(&self) -> &TrainOptions {
+        &self.options
+    }
+
+    /// The rows that it trains on.
+    pub fn examples(&self) -> Examples<'a> {
+        self.examples
+    }
+
     /// How far the run was after its last step.
     pub fn progress(&self) -> Option<Progress> {
         self.last

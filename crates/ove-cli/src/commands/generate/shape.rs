@@ -85,8 +85,7 @@ fn check(args: &Args) -> Result<(), Error> {
         [("rows", args.rows), ("features", args.features), ("classes", args.classes), ("per-row", args.per_row)]
     {
         if value == 0 || value > u32::MAX as usize {
-            let allowed = format!("it lies between 1 and {}", u32::MAX);
-            return Err(Error::Option { name, found: value.to_string(), allowed });
+            return Err(Error::setting(name, format!("lie between 1 and {}", u32::MAX), value));
         }
     }
     Ok(())

@@ -2,12 +2,11 @@
 //! bound of (b).
 
 use anyhow::Result;
-use ove::train::categorical::{Method as Estimate, estimate};
-use ove::bound::objective::Objective;
-use ove::options::Options;
+use ove::TrainOptions;
+use ove::bound::Objective;
 use ove::platform::random::Stream;
-use ove::train::optimizer::StepKind;
 use ove::synthetic;
+use ove::train::categorical::{Method as Estimate, estimate};
 use ove_report::comparison::{self, Method, Outcome};
 use ove_report::{Axis, Block, Chart, Layer, Section, Table};
 use serde_json::json;
@@ -15,6 +14,7 @@ use serde_json::json;
 use super::small::norm;
 use super::{Results, Setting, csv};
 use crate::run;
+use crate::run::comparison::Settings;
 use crate::terminal::note;
 
 const VALUES: usize = 10;
@@ -32,8 +32,9 @@ pub fn run(setting: &Setting<'_>) -> Result<Results> {
 fn probabilities(setting: &Setting<'_>) -> Result<Results> {
     let counts = counts(setting.seed);
     let by = |objective| {
-        let options = Options { objective, tolerance: 1e-10, threads: setting.threads, ..Options::default() };
-        estimate(&counts, Estimate::Batch, &options, &mut |_| std::ops::ControlFlow::Continue(()))
+        let settings = json!({ "solver": "batch", "objective": objective, "tolerance": 1e-10 });
+        let options = TrainOptions::from_settings(&settings)?;
+        estimate(&counts, Estimate::Batch, &options, &mut |_, _| std::ops::ControlFlow::Continue(()))
     };
     let (exact, ours, bouchard) = (by(Objective::Softmax)?, by(Objective::OneVsEach)?, by(Objective::Bouchard)?);
     let farthest = |p: &[f64]| exact.iter().zip(p).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
@@ -95,21 +96,14 @@ fn counts(seed: u64) -> Vec<u64> {
 /// Panels b and c.
 fn plane(setting: &Setting<'_>) -> Result<Results> {
     let data = synthetic::plane(200, setting.seed);
-    let options = Options {
-        l2: 0.1,
-        classes: 1,
-        batch: 10,
-        epochs: 100,
-        step: StepKind::Sgd,
-        learning_rate: 0.05,
-        tolerance: 1e-8,
-        seed: setting.seed,
-        threads: setting.threads,
-        ..Options::default()
+    let settings = Settings {
+        shared: json!({ "l2": 0.1, "seed": setting.seed }),
+        stochastic: json!({ "classes": 1, "batch": 10, "epochs": 100, "step": "sgd", "learning_rate": 0.05 }),
+        batch: json!({ "tolerance": 1e-8 }),
     };
     let outcomes: Vec<Outcome> = Method::ALL
         .into_iter()
-        .map(|method| run::comparison::run(method, &options, &data, &data))
+        .map(|method| run::comparison::run(method, &settings, &data, &data))
         .collect::<Result<_>>()?;
     let softmax = outcomes[0].linear();
     let cells = |outcome: &Outcome| {

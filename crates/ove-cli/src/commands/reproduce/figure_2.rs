@@ -3,12 +3,10 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use ove::estimate::{Method, estimate};
-use ove::math::log_sum_exp;
-use ove::objective::Objective;
-use ove::options::Options;
-use ove::random::Stream;
-use ove::step::{Schedule, StepKind};
+use ove::TrainOptions;
+use ove::platform::math::log_sum_exp;
+use ove::platform::random::Stream;
+use ove::train::categorical::{Method, estimate};
 use ove_report::{Axis, Block, Chart, Layer, Section, Style};
 use serde_json::json;
 
@@ -30,29 +28,27 @@ pub fn run(setting: &Setting<'_>) -> Result<Results> {
     let counts = counts(setting.seed);
     let exact: Vec<f64> = counts.iter().map(|&count| count as f64 / POINTS as f64).collect();
     // The paper: 0.5/b, times 0.9 after each of the 20 epochs that 2·10⁵ batches make.
-    let options = Options {
-        objective: Objective::OneVsEach,
-        classes: 10,
-        batch: BATCH,
-        epochs: 20,
-        step: StepKind::Sgd,
-        learning_rate: 0.5 / BATCH as f64,
-        schedule: Schedule::Geometric(0.9),
-        seed: setting.seed,
-        threads: setting.threads,
-        ..Options::default()
-    };
+    let options = TrainOptions::from_settings(&json!({
+        "objective": "one-vs-each",
+        "classes": 10,
+        "batch": BATCH,
+        "epochs": 20,
+        "step": "sgd",
+        "learning_rate": 0.5 / BATCH as f64,
+        "schedule": 0.9,
+        "seed": setting.seed,
+    }))?;
     let mut errors = Vec::new();
     let mut line = progress::Line::new(POINTS);
     let start = Instant::now();
     let estimated = interrupt::held(|| {
-        estimate(&counts, Method::Stochastic, &options, &mut |progress| {
+        estimate(&counts, Method::Stochastic, &options, &mut |progress, scores| {
             let batches = progress.updates / BATCH as u64;
             if batches.is_multiple_of(LOOK) {
-                let scores: Vec<f64> = (progress.snapshot)().bias().iter().map(|&f| f64::from(f)).collect();
-                errors.push((batches as f64, distance(&exact, &softmax(&scores))));
+                errors.push((batches as f64, distance(&exact, &softmax(&scores()))));
             }
-            line.update(progress)
+            line.update(progress);
+            interrupt::flow()
         })
     })?;
     let seconds = start.elapsed().as_secs_f64();

@@ -5,17 +5,16 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Result;
-use ove::options::Options;
 use ove::io::read::{ReadOptions, read_texts};
-use ove::train::optimizer::{Schedule, StepKind};
 use ove::text::{Text, TextOptions};
-use ove::{Dataset, Evaluation, Fit, Model, evaluate};
+use ove::train::{Start, Trained, Training};
+use ove::{Dataset, Evaluation, Examples, Model, TrainOptions, evaluate};
 use ove_report::{Axis, Block, Chart, Layer, Section, Style, Table};
 use serde_json::json;
 
 use super::{Results, Setting, csv, find, read};
 use crate::run::comparison::stop_if_interrupted;
-use crate::run::{fit, interrupt, memory};
+use crate::run::{interrupt, memory, progress};
 use crate::terminal::note;
 
 /// A set of the experiment.
@@ -53,6 +52,10 @@ const SETS: [Set; 2] = [
     },
 ];
 
+/// Remaining classes per update, and what each epoch multiplies the rate by, as in the paper.
+const CLASSES: usize = 5;
+const DECAY: f64 = 0.5;
+
 /// Runs the experiment on each set that lies in the data folder.
 pub fn run(setting: &Setting<'_>) -> Result<Results> {
     let mut results = Results::default();
@@ -87,39 +90,50 @@ fn run_set(
     results: &mut Results,
 ) -> Result<Vec<Block>> {
     note!("large: reading {}", train_path.display());
-    let (text, mut data) = read_train(&train_path, setting.threads)?;
+    let (text, mut data) = read_train(&train_path)?;
     data.drop_unused_classes();
-    let options = Options {
-        classes: 5,
-        batch: 1,
-        epochs: 5,
-        step: StepKind::Sgd,
-        learning_rate: set.learning_rate,
-        schedule: Schedule::Geometric(0.5),
-        cells: set.cells.filter(|&cells| cells / data.classes.len() <= data.features()),
-        seed: setting.seed,
-        threads: setting.threads,
-        ..Options::default()
-    };
+    let options = TrainOptions::from_settings(&json!({
+        "classes": CLASSES,
+        "batch": 1,
+        "epochs": 5,
+        "step": "sgd",
+        "learning_rate": set.learning_rate,
+        "schedule": DECAY,
+        "cells": set.cells.filter(|&cells| cells / data.classes.len() <= data.features()),
+        "seed": setting.seed,
+    }))?;
     note!("large: training on {}", set.name);
     let start = Instant::now();
-    let fit = interrupt::held(|| fit::fit(&data, &options))?;
+    let trained = interrupt::held(|| train(&data, &options))?;
     let seconds = start.elapsed().as_secs_f64();
     stop_if_interrupted()?;
 
     let rows = data.len() as f64;
-    let curve: Vec<_> = fit.trace.iter().map(|p| (p.updates as f64 / rows, p.bound / rows)).collect();
-    let outcome = Outcome::new(set, text, data, &test_path, fit, options, seconds)?;
+    let curve: Vec<_> = trained.trace.iter().map(|p| (p.updates as f64 / rows, p.bound / rows)).collect();
+    let outcome = Outcome::new(set, text, data, &test_path, trained, seconds)?;
     results.rows.push(outcome.row(set));
     let name = if set.paper.is_some() { "figure-3d.csv".into() } else { format!("large-{}.csv", set.name) };
     results.curves.push((name, outcome.csv(&curve)));
     Ok(outcome.blocks(set, curve))
 }
 
+fn train(data: &Dataset, options: &TrainOptions) -> Result<Trained> {
+    let mut training = Training::new(Examples::of(data), options, Start::default())?;
+    let mut line = progress::Line::new(data.len());
+    while let Some(progress) = training.step()? {
+        line.update(&progress);
+        if interrupt::requested() {
+            break;
+        }
+    }
+    line.finish();
+    Ok(training.finish()?)
+}
+
 /// Rows of numbers, or of texts by the words that at least two of them have.
-fn read_train(path: &Path, threads: usize) -> Result<(Option<Text>, Dataset)> {
+fn read_train(path: &Path) -> Result<(Option<Text>, Dataset)> {
     if is_text(path) {
-        let (text, data) = read_texts(path, &first_label())?.fit(&TextOptions::default(), threads)?;
+        let (text, data) = read_texts(path, &first_label())?.fit(&TextOptions::default())?;
         return Ok((Some(text), data));
     }
     Ok((None, read(path)?))
@@ -143,26 +157,17 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn new(
-        set: &Set,
-        text: Option<Text>,
-        data: Dataset,
-        test: &Path,
-        fit: Fit,
-        options: Options,
-        seconds: f64,
-    ) -> Result<Self> {
-        let updates_per_second = fit.updates as f64 / seconds;
-        let threads = options.threads;
-        let model = fit::into_model(fit, &data, options);
+    fn new(set: &Set, text: Option<Text>, data: Dataset, test: &Path, trained: Trained, seconds: f64) -> Result<Self> {
+        let updates_per_second = trained.updates as f64 / seconds;
+        let model = trained.into_model(&data, &Examples::of(&data));
         drop(data);
         note!("large: evaluating {}", set.name);
         let mut test = match &text {
-            Some(text) => read_texts(test, &first_label())?.rows(text, threads)?,
+            Some(text) => read_texts(test, &first_label())?.rows(text),
             None => read(test)?,
         };
         test.use_classes(&model.card.classes);
-        let evaluation = evaluate(&model, test.rows(), &test.labels, threads)?;
+        let evaluation = evaluate(&model, test.rows(), &test.labels)?;
         Ok(Outcome { model, evaluation, seconds, updates_per_second, peak: memory::peak_bytes() })
     }
 
@@ -194,8 +199,13 @@ impl Outcome {
         };
         let figure = if set.paper.is_some() { "Figure 3d: one" } else { "One" };
         let caption = format!("{figure} row and five remaining classes an update, the rate halved after each epoch.");
-        let Some(options) = self.model.card.options.linear() else { return Vec::new() };
-        vec![Block::Table(self.table(set)), Block::Figure { chart, caption }, Block::Settings(settings(options))]
+        let seed = self.model.card.options.seed.to_string();
+        let settings = vec![
+            ("per update".into(), format!("1 row, {CLASSES} remaining classes")),
+            ("step".into(), format!("sgd, rate {} times {DECAY} per epoch", set.learning_rate)),
+            ("seed".into(), seed),
+        ];
+        vec![Block::Table(self.table(set)), Block::Figure { chart, caption }, Block::Settings(settings)]
     }
 
     fn table(&self, set: &Set) -> Table {
@@ -223,12 +233,4 @@ impl Outcome {
         let head = ["", "ours"].into_iter().chain(set.paper.map(|_| "paper")).map(String::from).collect();
         Table { caption: caption.into(), head, rows: lines.collect() }
     }
-}
-
-fn settings(o: &Options) -> Vec<(String, String)> {
-    vec![
-        ("an update sees".into(), format!("{} row, {} remaining classes", o.batch, o.classes)),
-        ("step".into(), format!("{}, rate {} times {} an epoch", o.step, o.learning_rate, o.schedule)),
-        ("seed".into(), o.seed.to_string()),
-    ]
 }

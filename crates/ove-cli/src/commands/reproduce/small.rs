@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use anyhow::Result;
-use ove::options::Options;
-use ove::train::optimizer::{Schedule, StepKind};
-use ove::{Dataset, Linear};
+use ove::Dataset;
+use ove::scores::Linear;
 use ove_report::comparison::{CurvePoint, Method, Outcome, smooth};
 use ove_report::{Axis, Block, Chart, Layer, Section, Table};
 use serde_json::json;
 
 use super::{Results, Setting, csv, find, read};
 use crate::run;
+use crate::run::comparison::Settings;
 use crate::terminal::note;
 
 /// A data set of the paper.
@@ -65,6 +65,12 @@ const SETS: [Set; 3] = [
     },
 ];
 
+/// Rows per update, as in the paper.
+const BATCH: usize = 200;
+
+/// Where the full methods stop.
+const TOLERANCE: f64 = 1e-5;
+
 /// How many estimates the paper averages for its curves.
 const WINDOW: usize = 400;
 
@@ -72,7 +78,6 @@ const WINDOW: usize = 400;
 struct Compared {
     set: &'static Set,
     sizes: [usize; 4],
-    options: Options,
     outcomes: Vec<Outcome>,
 }
 
@@ -140,25 +145,24 @@ fn missing(folder: &Path, set: &Set) -> String {
 
 fn compare(set: &'static Set, train: &Dataset, test: &Dataset, setting: &Setting<'_>) -> Result<Compared> {
     let (epochs, learning_rate) = set.stochastic;
-    let options = Options {
-        l2: 1.0,
-        classes: 1,
-        batch: 200,
-        epochs,
-        step: StepKind::Sgd,
-        learning_rate,
-        schedule: Schedule::Linear,
-        seed: setting.seed,
-        threads: setting.threads,
-        ..Options::default()
+    let settings = Settings {
+        shared: json!({ "l2": 1.0, "seed": setting.seed }),
+        stochastic: json!({
+            "classes": 1,
+            "batch": BATCH,
+            "epochs": epochs,
+            "step": "sgd",
+            "learning_rate": learning_rate,
+        }),
+        batch: json!({ "tolerance": TOLERANCE }),
     };
     let mut outcomes = Vec::new();
     for method in Method::ALL {
         note!("{}: {}", set.name, method.name());
-        outcomes.push(run::comparison::run(method, &options, train, test)?);
+        outcomes.push(run::comparison::run(method, &settings, train, test)?);
     }
     let sizes = [train.features(), train.classes.len(), train.len(), test.len()];
-    Ok(Compared { set, sizes, options, outcomes })
+    Ok(Compared { set, sizes, outcomes })
 }
 
 impl Compared {
@@ -225,17 +229,17 @@ fn scores_table(compared: &[Compared]) -> Table {
 
 /// The settings of a set, and what has to be said of it.
 fn remarks(compared: &Compared) -> Block {
-    let o = &compared.options;
+    let (epochs, learning_rate) = compared.set.stochastic;
     let [.., full, sampled] = &compared.outcomes[..] else { unreachable!("four methods") };
     let (best, reached) = (full.maximum, sampled.maximum);
     Block::Settings(vec![
         ("set".into(), compared.set.name.into()),
-        ("full methods".into(), format!("L-BFGS until the gradient is {:.0e} of the first", o.tolerance)),
+        ("full methods".into(), format!("L-BFGS until the gradient is {TOLERANCE:.0e} of the first")),
         (
             "stochastic".into(),
             format!(
-                "{} rows and {} remaining class an update, {} epochs, {} with rate {} falling to zero",
-                o.batch, o.classes, o.epochs, o.step, o.learning_rate
+                "{BATCH} rows and 1 remaining class per update, {epochs} epochs, sgd with rate {learning_rate} falling \
+                 to zero"
             ),
         ),
         (

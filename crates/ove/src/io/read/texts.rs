@@ -64,14 +64,14 @@ impl Texts {
     /// Extends a vocabulary by theirs and makes their rows.
     pub fn extend(self, text: &Text) -> Result<(Text, Dataset)> {
         let text = text.extended(&self.texts())?;
-        let data = self.rows(&text)?;
+        let data = self.rows(&text);
         Ok((text, data))
     }
 
     /// Their rows in the vocabulary of others.
-    pub fn rows(self, text: &Text) -> Result<Dataset> {
+    pub fn rows(self, text: &Text) -> Dataset {
         let data = text.rows(&self.texts());
-        Ok(self.with_rows(data))
+        self.with_rows(data)
     }
 
     fn with_rows(self, mut data: Dataset) -> Dataset {
