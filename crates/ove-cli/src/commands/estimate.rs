@@ -14,14 +14,14 @@ use crate::terminal::{note, say};
 
 /// Estimate probabilities from counts
 ///
-/// The non-parametric case of the paper: one free score a value. Exact likelihood and one-vs-each bound agree on N_k/N; Bouchard's
-/// bound exaggerates.
+/// The non-parametric case of the paper: one free score per value. Exact likelihood and one-vs-each bound agree on
+/// N_k/N; Bouchard's bound exaggerates.
 #[derive(clap::Args)]
 // Few scores are cheap to find exactly.
 #[command(mut_arg("tolerance", |flag| flag.default_value("1e-10")))]
 #[command(after_help = "Example: printf 'cat\\t7\\ndog\\t2\\n' | ove estimate - --objective bouchard")]
 pub struct Args {
-    /// A file with a count a line, or `name<TAB>count`; `-` is stdin
+    /// A file with one count per line, or `name<TAB>count`; `-` is stdin
     counts: PathBuf,
     /// How the maximum is found; by its formula where there is one, else by batch, if not given
     #[arg(long, value_parser = choice!(Method))]

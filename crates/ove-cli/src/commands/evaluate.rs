@@ -15,8 +15,9 @@ use crate::terminal::say;
 
 /// Measure a model on rows whose classes are known
 ///
-/// Probabilities are those of the exact softmax over all classes. Of several labels a row, each counts in nlpd and bound; a row whose best
-/// class is none of them is an error. A label that the model never saw is left out of nlpd and bound and counts as missed elsewhere.
+/// Probabilities are those of the exact softmax over all classes. If a row has several labels, each counts in nlpd and
+/// bound; a row whose best class is none of them is an error. A label that the model never saw is left out of nlpd and
+/// bound and counts as missed elsewhere.
 #[derive(clap::Args)]
 pub struct Args {
     /// The model
@@ -86,8 +87,8 @@ impl Timed {
         say!("error            {:.4}", e.error)?;
         say!("nlpd             {:.4}", e.nlpd)?;
         if let (Some(bound), Some(gap)) = (e.bound, e.gap) {
-            let (a_row, below) = (per(bound, e), per(gap, e));
-            say!("bound            {bound:.2} ({a_row:.4} a row, {below:.4} below the exact value)")?;
+            let (per_row, below) = (per(bound, e), per(gap, e));
+            say!("bound            {bound:.2} ({per_row:.4} per row, {below:.4} below the exact value)")?;
         }
         if let Some(rivals) = e.effective_rivals {
             say!("rivals           {rivals:.1} of {} remaining classes carry the gradient", e.classes - 1)?;

@@ -10,8 +10,8 @@ use crate::terminal::say;
 
 /// Show what a model is
 ///
-/// Without --class: its size, how it was trained and the curve of its bound. With it: the features that speak most for the class
-/// and most against it.
+/// Without --class: its size, how it was trained and the curve of its bound. With it: the features with the
+/// highest and the lowest weights.
 #[derive(clap::Args)]
 pub struct Args {
     /// The model
@@ -69,7 +69,7 @@ fn show_model(model: &Model, as_json: bool) -> Result<()> {
             say!("  {name:<16} {value}")?;
         }
     }
-    say!("\nupdates      bound      bound a row")?;
+    say!("\nupdates      bound      bound per row")?;
     for point in card.trace.iter().step_by(card.trace.len().div_ceil(12).max(1)) {
         say!("{:>8}  {:>12.2}  {:>10.4}", point.updates, point.bound, point.bound / card.rows as f64)?;
     }

@@ -17,13 +17,13 @@ const CHUNK: usize = 1 << 15;
 
 /// Name the most probable classes of each row
 ///
-/// Prints a line a row: class, probability, class, probability, …, separated by tabs, the best first.
+/// Prints one line per row: class, probability, class, probability, …, separated by tabs, the best first.
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove predict my.model test.svm --top 1 | head")]
 pub struct Args {
     /// The model
     model: PathBuf,
-    /// Rows, or a text a line for a model that was trained on texts; classes may be absent; `-` is stdin
+    /// Rows, or one text per line for a model trained on texts; classes may be absent; `-` is stdin
     data: PathBuf,
     /// How many classes to name
     #[arg(long, value_name = "K", default_value_t = 5)]
@@ -32,7 +32,7 @@ pub struct Args {
     input: DataFlags,
     #[command(flatten)]
     threads: ThreadFlags,
-    /// Print a JSON object a row
+    /// Print one JSON object per row
     #[arg(long)]
     json: bool,
     /// Print to stderr how many seconds reading and predicting took, as a JSON object

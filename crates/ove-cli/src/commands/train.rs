@@ -25,42 +25,47 @@ use continued::Continued;
 
 /// Train a model
 ///
-/// Reads rows with their classes, maximises the objective and writes the model. Ctrl-C ends training early and keeps what was
-/// reached: in a checkpoint with --checkpoint, else as a model.
+/// Reads rows with their classes, maximises the objective and writes the model. Ctrl-C ends training early and keeps
+/// what was reached: as a checkpoint with --checkpoint, otherwise as a model.
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove train train.svm -o my.model --valid test.svm --epochs 10")]
 pub struct Args {
-    /// Rows with classes: libsvm, XMC repository, IDX, ARFF, 20-newsgroups triples, or raw text in TSV or fastText form; gzipped or not; `-` is stdin
+    /// Rows with classes: libsvm, XMC repository, IDX, ARFF, 20-newsgroups triples, or raw text in TSV or fastText
+    /// form; gzipped or not; `-` is stdin
     data: PathBuf,
-    /// Where the model goes
+    /// File for the model
     #[arg(short, long, value_name = "MODEL")]
     output: PathBuf,
-    /// Rows to evaluate the model on afterwards; what held-out rows decide is decided by these, if they are given
+    /// Rows to evaluate the model on afterwards; they also serve as the held-out rows, if any are needed
     #[arg(long, value_name = "DATA")]
     valid: Option<PathBuf>,
-    /// Turn the data into rows on disk in this folder, unless an earlier run has, and train from there: data may then be larger than memory
+    /// Convert the data to rows on disk in this folder, unless an earlier run has, and train from there: for data
+    /// larger than memory
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
     #[command(flatten)]
     input: DataFlags,
-    /// How often the labels of a class count: the more the rarer it is, or as a file of lines `class weight` says
+    /// Weight of the labels of each class: higher for rarer classes, or from a file of lines `class weight`
     #[arg(long, value_name = "balanced|FILE")]
     class_weight: Option<PathBuf>,
-    /// The most memory that the weights may take; the stochastic solver lets weights share it where there are too many
+    /// Memory limit for the weights; beyond it, the stochastic solver hashes weights to shared cells
     #[arg(long, value_name = "BYTES", default_value = "8GB")]
     memory: Bytes,
-    /// Linear models: fit a temperature on the rows of --valid, or on a twentieth of the training rows, which are held out for it
+    /// Linear models: fit a temperature on the rows of --valid, or on a twentieth of the training rows, which are held
+    /// out for it
     ///
-    /// A model whose epochs and learning rate are not given has them chosen on such rows, and its temperature with them. A forest always has one.
+    /// A model whose epochs and learning rate are not given has them chosen on such rows, and its temperature with
+    /// them. A forest always has one.
     #[arg(long)]
     calibrate: bool,
-    /// Drop weights below T, keep the others in 16 bits, and say what that costs on the rows of --valid
+    /// Drop weights below T, store the others in 16 bits, and report the cost on the rows of --valid
     #[arg(long, value_name = "T")]
     prune: Option<f32>,
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
-    /// Go on training this linear model with these rows, which may have new classes and new features; it keeps its text settings
+    /// Continue training this linear model with these rows, which may have new classes and features; its text settings
+    /// stay
     #[arg(long, value_name = "MODEL", conflicts_with = "cache")]
     from: Option<PathBuf>,
     #[command(flatten)]
@@ -90,7 +95,7 @@ pub fn run(args: Args) -> Result<()> {
         return Ok(());
     };
     recorder.finish(trained.evaluation.as_ref().map(|timed| &timed.evaluation));
-    trained.tell(&args, skipped)
+    trained.print(&args, skipped)
 }
 
 /// What is to be trained, on what.
@@ -98,7 +103,7 @@ struct Plan {
     text: Option<Text>,
     data: Dataset,
     valid: Option<Dataset>,
-    /// The model that goes on, and its weights with room for what is new.
+    /// The model of --from, and its weights with room for new classes and features.
     from: Option<Continued>,
     weights: Option<Linear>,
     settings: Settings,
@@ -135,7 +140,7 @@ impl Plan {
     /// Trains and saves; nothing if a checkpoint holds what was reached when it was stopped.
     fn train(mut self, args: &Args, keeper: &mut Keeper, recorder: &mut Recorder) -> Result<Option<Trained>> {
         let start = Instant::now();
-        // A model that goes on has chosen already.
+        // A continued model keeps its choice.
         let chooses = self.from.is_none() && args.flags.choose_passes(&self.settings);
         let held_out = if chooses || args.calibrate { self.hold_out(args.calibrate) } else { None };
         self.begin_record(args.memory, held_out.as_ref(), recorder);
@@ -146,7 +151,7 @@ impl Plan {
                         choose_passes(&mut options, &self.data, held_out.as_ref())?;
                     }
                     let stop_on = held_out.as_ref().filter(|_| chooses);
-                    let fit = fit::kept(&self.data, &options, self.weights.as_ref(), stop_on, keeper, recorder)?;
+                    let fit = fit::fit_with(&self.data, &options, self.weights.as_ref(), stop_on, keeper, recorder)?;
                     let updates = fit.updates;
                     (fit::into_model(fit, &self.data, options), updates)
                 }
@@ -157,7 +162,7 @@ impl Plan {
             }
             self.complete(&mut model, args, held_out.as_ref())?;
             if !args.checkpoint.is_given() {
-                // A run that goes on from a checkpoint has not seen all of it, and ends in the same bits.
+                // A resumed run has only a part of the curve, and must end in the same bits.
                 model.card.held_out = recorder.held_out();
             }
             let train_seconds = start.elapsed().as_secs_f64();
@@ -171,7 +176,7 @@ impl Plan {
         })
     }
 
-    /// The rows that training will not see, for a linear model: of those for validation, or else of its own.
+    /// The held-out rows of a linear model: drawn from the validation rows, or else from the training rows.
     fn hold_out(&mut self, calibrates: bool) -> Option<held_out::Rows> {
         let seed = self.settings.linear()?.seed;
         let rows = match &self.valid {
@@ -184,7 +189,8 @@ impl Plan {
         rows
     }
 
-    /// Says on which rows a linear model is measured on the way, where somebody hears of it and a copy of its weights is little.
+    /// Sets the rows that a linear model is measured on along the run, if that is reported and a copy of the weights is
+    /// affordable.
     fn begin_record(&self, memory: Bytes, held_out: Option<&held_out::Rows>, recorder: &mut Recorder) {
         let measured = self.valid.as_ref().or(held_out.map(held_out::Rows::data));
         if let (Some(measured), Settings::Linear(options)) = (measured, &self.settings)
@@ -196,7 +202,7 @@ impl Plan {
         recorder.begin(self.data.len());
     }
 
-    /// Adds what a model has beside its weights, and makes of these what was asked for.
+    /// Completes the card, then calibrates and prunes as the flags require.
     fn complete(&mut self, model: &mut Model, args: &Args, held_out: Option<&held_out::Rows>) -> Result<()> {
         model.card.text = self.text.take();
         if let Some(from) = &self.from {
@@ -228,7 +234,7 @@ struct Trained {
 }
 
 impl Trained {
-    fn tell(self, args: &Args, skipped: usize) -> Result<()> {
+    fn print(self, args: &Args, skipped: usize) -> Result<()> {
         let Trained { model, updates, train_seconds, evaluation } = self;
         let (finished, bound) = (model.card.finished, model.card.trace.last().map(|point| point.bound));
         if !finished {
@@ -257,7 +263,7 @@ impl Trained {
         say!("model            {}", args.output.display())?;
         say!("train seconds    {train_seconds:.2} ({:.0} updates/s)", updates as f64 / train_seconds)?;
         if let Some(bound) = bound {
-            say!("bound            {bound:.2} ({:.4} a row)", bound / model.card.rows as f64)?;
+            say!("bound            {bound:.2} ({:.4} per row)", bound / model.card.rows as f64)?;
         }
         evaluation.map_or(Ok(()), |evaluation| evaluation.print())
     }
@@ -307,7 +313,7 @@ fn choose_passes(options: &mut Options, data: &Dataset, held_out: Option<&held_o
     Ok(())
 }
 
-/// Makes the probabilities of a model as sure as held-out rows say.
+/// Fits the temperature of a linear model on held-out rows.
 fn calibrate(model: &mut Model, rows: &held_out::Rows, threads: usize) -> Result<()> {
     if let Some(linear) = model.linear() {
         let temperature = rows.temperature(linear, threads)?;
@@ -317,7 +323,7 @@ fn calibrate(model: &mut Model, rows: &held_out::Rows, threads: usize) -> Result
     Ok(())
 }
 
-/// Better now than after the data is read.
+/// Checks the options before the data is read.
 fn check(settings: &Settings) -> ove::Result<()> {
     match settings {
         Settings::Linear(options) => options.check(),
@@ -334,7 +340,7 @@ fn unfinished(settings: &Settings) -> String {
     }
 }
 
-/// Refuses a place where no file can be made, before anything is trained for it.
+/// Refuses, before training, a path where no file can be created.
 fn check_output(path: &Path) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if path.is_dir() || path.file_name().is_none() {
@@ -346,18 +352,20 @@ fn check_output(path: &Path) -> Result<()> {
     Ok(ove::file::check_place(path)?)
 }
 
-/// Whether a second copy of the weights, to measure held-out rows with, is nothing beside the budget.
+/// Whether a second copy of the weights, to measure held-out rows with, takes at most a quarter of the budget.
 fn is_small(memory: Bytes, data: &Dataset, options: &Options) -> bool {
     let cells = options.cells.unwrap_or((data.features() + 1) * data.classes.len()) as u64;
     cells * 4 <= memory.0 / 4
 }
 
-/// What lists of all features may take whatever --memory says of the weights.
+/// Memory that lists of all features may take regardless of --memory.
 const LISTS: u64 = 1 << 30;
 
-/// Has weights share cells where the budget is too small for all of them, before anything is allocated. Refuses where that does not help.
+/// Hashes weights to shared cells if the budget is too small for all of them, before any allocation; fails if that is
+/// not enough.
 fn keep_within(memory: Bytes, data: &Dataset, settings: &mut Settings, from: Option<&Continued>) -> Result<()> {
-    // Lists of all features, several of which every way to train makes: a mistaken number of a feature must not fill the memory.
+    // Lists of all features, several of which every way to train makes: a mistaken number of a feature must not fill
+    // the memory.
     let lists = Bytes(data.features() as u64 * 32);
     if lists.0 > memory.0.max(LISTS) {
         bail!("{} features need {lists} for their lists alone, but --memory allows {memory}", data.features());

@@ -14,7 +14,7 @@ use crate::terminal::note;
 /// How to read a data file.
 #[derive(clap::Args, Clone, Copy)]
 pub struct DataFlags {
-    /// The form of the data; found out from the file if not given
+    /// Format of the data; detected from the file if not given
     #[arg(long, value_parser = choice!(Format))]
     format: Option<Format>,
     /// ARFF: the last N attributes are labels
@@ -23,7 +23,7 @@ pub struct DataFlags {
     /// Keep only the first label of each row
     #[arg(long)]
     first_label: bool,
-    /// What to do about a row that cannot be read: stop there, or leave it out, count it and tell the first ten places
+    /// What to do about a row that cannot be read: stop, or skip it, count it and report the first ten places
     #[arg(long, value_parser = choice!(OnError), default_value_t = OnError::default())]
     on_error: OnError,
 }
@@ -38,7 +38,7 @@ impl DataFlags {
                 (Some(text), data)
             }
         };
-        tell_skipped(&data.skipped, path);
+        report_skipped(&data.skipped, path);
         Ok((text, data))
     }
 
@@ -58,11 +58,11 @@ impl DataFlags {
         if cached.reused {
             note!("{}: rows of an earlier run", folder.display());
         }
-        tell_skipped(&cached.data.skipped, path);
+        report_skipped(&cached.data.skipped, path);
         Ok((cached.text, cached.data))
     }
 
-    /// Reads rows or texts for a model that goes on: terms that its vocabulary lacks are added to it.
+    /// Reads rows or texts for a continued model: terms that its vocabulary lacks are added to it.
     pub fn read_more(self, path: &Path, text: Option<&Text>, threads: usize) -> Result<(Option<Text>, Dataset)> {
         let options = self.options(true);
         let (text, data) = match text {
@@ -72,7 +72,7 @@ impl DataFlags {
             }
             None => (None, read(path, &options)?),
         };
-        tell_skipped(&data.skipped, path);
+        report_skipped(&data.skipped, path);
         Ok((text, data))
     }
 
@@ -83,7 +83,7 @@ impl DataFlags {
             Some(text) => read_texts(path, &options)?.rows(text, threads)?,
             None => read(path, &options)?,
         };
-        tell_skipped(&data.skipped, path);
+        report_skipped(&data.skipped, path);
         Ok(data)
     }
 
@@ -111,8 +111,8 @@ fn fitted(mut data: Dataset, classes: &[String], features: usize, path: &Path) -
     data
 }
 
-/// Says which rows were left out.
-fn tell_skipped(skipped: &Skipped, path: &Path) {
+/// Prints which rows were left out.
+fn report_skipped(skipped: &Skipped, path: &Path) {
     let count = skipped.count();
     if count == 0 {
         return;

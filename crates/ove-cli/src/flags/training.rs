@@ -12,10 +12,12 @@ use super::choice;
 /// What is maximised, with which penalty.
 #[derive(clap::Args)]
 pub struct ObjectiveFlags {
-    /// What is maximised: the paper's bound, a tighter one, the exact log probability, or Bouchard's bound [default: one-vs-each]
+    /// What is maximised: the paper's bound, a tighter one, the exact log probability, or Bouchard's bound [default:
+    /// one-vs-each]
     #[arg(long, value_parser = choice!(Objective))]
     pub objective: Option<Objective>,
-    /// For merged: how many of the most frequent classes share one logarithm; with the rivals sampler, the drawn ones do instead
+    /// For merged: how many of the most frequent classes share one logarithm; with the rivals sampler, the drawn ones
+    /// do instead
     #[arg(long, value_name = "N", default_value_t = Options::default().merge)]
     pub merge: usize,
     /// λ of the penalty λ/2·‖w‖² on the sum over all rows; of a forest on those of a node, 0.2 [default: 0]
@@ -27,22 +29,22 @@ pub struct ObjectiveFlags {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Stochastic solver")]
 pub struct StochasticFlags {
-    /// How many remaining classes a row visits [default: 5]
+    /// Number of remaining classes drawn per row [default: 5]
     #[arg(long, value_name = "S")]
     pub classes: Option<usize>,
-    /// How these are drawn: all alike, the frequent ones more often, or those of rows that share a feature [default: uniform]
+    /// How they are drawn: uniformly, by frequency, or from rows that share a feature [default: uniform]
     #[arg(long, value_parser = choice!(SamplerKind))]
     pub sampler: Option<SamplerKind>,
     /// For the frequency sampler: the power of a class's count
     #[arg(long, value_name = "P", default_value_t = Options::default().power)]
     pub power: f64,
-    /// How many rows see the same weights before these move
+    /// Number of rows per update of the weights
     #[arg(long, value_name = "B", default_value_t = Options::default().batch)]
     pub batch: usize,
     /// How a gradient moves a weight
     #[arg(long, value_parser = choice!(StepKind), default_value_t = Options::default().step)]
     pub step: StepKind,
-    /// How the rate falls: `linear` to zero, or a factor an epoch (1: constant)
+    /// How the rate falls: `linear` to zero, or by a factor per epoch (1: constant)
     #[arg(long, value_name = "linear|F", default_value_t = Options::default().schedule)]
     pub schedule: Schedule,
 }
@@ -51,13 +53,13 @@ pub struct StochasticFlags {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Stochastic solver and forest")]
 pub struct PassFlags {
-    /// How often each row is visited; without it and --learning-rate, both are chosen on held-out rows, and training stops when these no
-    /// longer gain; by a forest as often as that helps rows held out of some leaves (3 to 12 times), and a third as often by its roots
-    /// [default: 5]
+    /// How often each row is visited; without it and --learning-rate, both are chosen on held-out rows, and training
+    /// stops when these no longer gain; by a forest as often as that helps rows held out of some leaves (3 to 12
+    /// times), and a third as often by its roots [default: 5]
     #[arg(long, value_name = "E")]
     pub epochs: Option<usize>,
-    /// The step for one row and one visited class; chosen on held-out rows without it and --epochs; of a forest, where rows are scaled to
-    /// unit length on average, 0.7 [default: 0.1]
+    /// The step for one row and one visited class; chosen on held-out rows without it and --epochs; of a forest, where
+    /// rows are scaled to unit length on average, 0.7 [default: 0.1]
     #[arg(long, value_name = "R")]
     pub learning_rate: Option<f64>,
     /// Seed of everything random; same seed, same bits
@@ -69,7 +71,7 @@ pub struct PassFlags {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Forest")]
 pub struct ForestFlags {
-    /// How many trees vote; with it, a forest is grown however few classes there are [default: 3]
+    /// Number of trees; if given, a forest is trained however few classes there are [default: 3]
     #[arg(long, value_name = "N", conflicts_with_all = ["objective", "classes", "sampler"])]
     pub trees: Option<usize>,
 }
@@ -81,7 +83,7 @@ pub struct BatchFlags {
     /// Stop when the gradient is this small beside the first one
     #[arg(long, value_name = "T", default_value_t = Options::default().tolerance)]
     pub tolerance: f64,
-    /// Stop after so many iterations at the latest
+    /// Maximum number of iterations
     #[arg(long, value_name = "N", default_value_t = Options::default().iterations)]
     pub iterations: usize,
 }
@@ -93,7 +95,7 @@ pub struct TextFlags {
     /// The longest n-gram: 1 for words alone, 2 for pairs of neighbours too
     #[arg(long, value_name = "N", default_value_t = TextOptions::default().ngrams)]
     ngrams: usize,
-    /// In how many texts a term has to stand
+    /// Minimum number of texts that contain a term
     #[arg(long, value_name = "N", default_value_t = TextOptions::default().min_df)]
     min_df: u32,
     /// Number terms by their hash, below N, and keep no vocabulary
@@ -118,7 +120,7 @@ impl TextFlags {
 /// How many threads.
 #[derive(clap::Args)]
 pub struct ThreadFlags {
-    /// Threads, 0 for one a core; they change no bit of the result
+    /// Number of threads, 0 for one per core; the result does not depend on it
     #[arg(long, value_name = "N", default_value_t = Options::default().threads)]
     pub threads: usize,
 }
@@ -178,8 +180,8 @@ impl LinearFlags {
         }
     }
 
-    /// Whether something was asked for that only a linear model has.
-    fn are_asked_for(&self) -> bool {
+    /// Whether a flag is given that only linear models have.
+    fn are_given(&self) -> bool {
         self.objective.objective.is_some() || self.stochastic.classes.is_some() || self.stochastic.sampler.is_some()
     }
 }
@@ -187,7 +189,8 @@ impl LinearFlags {
 /// The flags of every way to train.
 #[derive(clap::Args)]
 pub struct TrainFlags {
-    /// How to train; a forest from 100 classes on, unless an objective, classes or a sampler are given [default: stochastic]
+    /// How to train; a forest from 100 classes on, unless an objective, classes or a sampler are given [default:
+    /// stochastic]
     #[arg(long, value_enum)]
     solver: Option<SolverKind>,
     /// Leave the biases out of the penalty
@@ -200,7 +203,7 @@ pub struct TrainFlags {
 }
 
 impl TrainFlags {
-    /// The settings that the flags say for so many classes; trees are the usual choice only if the rows fit in memory, as they go through
+    /// The settings for this number of classes; a forest is the default only if the rows fit in memory, as it visits
     /// them in many orders.
     pub fn settings(
         &self,
@@ -208,7 +211,7 @@ impl TrainFlags {
         rows_fit: bool,
         class_weight: ClassWeight,
     ) -> Result<Settings, &'static str> {
-        let is_large = classes >= FOREST_FROM && rows_fit && !self.linear.are_asked_for();
+        let is_large = classes >= FOREST_FROM && rows_fit && !self.linear.are_given();
         let usual = if is_large || self.forest.trees.is_some() { SolverKind::Forest } else { SolverKind::Stochastic };
         let solver = self.solver.unwrap_or(usual);
         if solver != SolverKind::Forest {
@@ -229,7 +232,7 @@ impl TrainFlags {
         })
     }
 
-    /// Trees are not to be asked for in vain.
+    /// Refuses --trees for a linear model, where it would have no effect.
     fn refuse_trees(&self) -> Result<(), &'static str> {
         match self.forest.trees {
             Some(_) => Err("--trees: a linear model has none; they go with --solver forest"),
@@ -244,8 +247,8 @@ impl TrainFlags {
         is_stochastic && passes.epochs.is_none() && passes.learning_rate.is_none()
     }
 
-    /// The options that the flags say for a linear model that goes on: objective, penalty, classes, sampler, passes and rate are its own,
-    /// unless they are given.
+    /// The options for a continued linear model: its own objective, penalty, classes, sampler, passes and rate, unless
+    /// a flag is given.
     pub fn going_on(&self, own: &Options, class_weight: ClassWeight) -> Result<Options, &'static str> {
         self.refuse_trees()?;
         let solver = match self.solver {
@@ -253,7 +256,7 @@ impl TrainFlags {
             Some(SolverKind::Stochastic) => Solver::Stochastic,
             Some(SolverKind::Batch) => Solver::Batch,
             Some(SolverKind::Forest) => {
-                return Err("--solver forest: the model of --from is linear, and goes on as such");
+                return Err("--solver forest: the model of --from is linear, and stays linear");
             }
         };
         let penalty_on_bias = own.penalty_on_bias && !self.no_penalty_on_bias;

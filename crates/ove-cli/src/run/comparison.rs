@@ -41,7 +41,8 @@ pub fn run(method: Method, base: &Options, train: &Dataset, test: &Dataset) -> R
                 Solver::Batch => progress.updates as f64,
                 Solver::Stochastic => progress.updates as f64 / train.len() as f64,
             };
-            // The penalty changes slowly and needs the whole table: computing it each time the run has grown by 2 % is enough.
+            // The penalty changes slowly and needs the whole table: computing it each time the run has grown by 2 % is
+            // enough.
             if epochs >= seen {
                 current_penalty = penalty(&(progress.snapshot)(), &options);
                 seen = (1.02 * epochs).max(epochs.floor() + 1.0);

@@ -1,4 +1,4 @@
-//! Fitting a model to data, with a line that says how far it is.
+//! Fitting a model to data, with a progress line.
 
 use std::ops::ControlFlow;
 
@@ -17,11 +17,11 @@ use crate::terminal::note;
 
 /// Trains with a progress line.
 pub fn fit(data: &Dataset, options: &Options) -> Result<Fit> {
-    kept(data, options, None, None, &mut Keeper::default(), &mut Recorder::default())
+    fit_with(data, options, None, None, &mut Keeper::default(), &mut Recorder::default())
 }
 
-/// The same from other weights than zero and with checkpoints, stopping when held-out rows no longer gain; told of.
-pub fn kept(
+/// Trains with progress line, checkpoints and record: from `start` if given, and until `stop_on` no longer improves.
+pub fn fit_with(
     data: &Dataset,
     options: &Options,
     start: Option<&Linear>,
@@ -36,7 +36,7 @@ pub fn kept(
     let begin = Begin { start, saved: saved.as_ref(), held_out };
     let fit = ove::solve::train_with(begin, &problem, options, &mut |progress| {
         recorder.update(progress);
-        // The keeper decides whether to go on.
+        // The keeper decides whether to stop.
         let _ = line.update(progress);
         if progress.done < 1.0 { keeper.save_if_due(progress.epochs, progress.save) } else { ControlFlow::Continue(()) }
     });

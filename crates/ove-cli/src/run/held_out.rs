@@ -1,4 +1,4 @@
-//! `ove train`: what rows that training does not see decide for a linear model.
+//! Held-out rows, which choose learning rate, epochs and temperature of a linear model.
 
 use anyhow::Result;
 use ove::options::Options;
@@ -7,21 +7,21 @@ use ove::{Dataset, HeldOut, Linear, Problem, held_out};
 
 use super::interrupt;
 
-/// Rows that training does not see.
+/// Rows that are not trained on.
 pub struct Rows {
     data: Dataset,
     classes: usize,
 }
 
 impl Rows {
-    /// Some of the rows that were given for it, whose classes are those of the training rows.
+    /// Draws from validation rows, whose classes are those of the training rows.
     pub fn given(valid: &Dataset, seed: u64) -> Option<Self> {
         let problem = Problem::of(valid);
         let drawn = held_out::draw_given(&problem, seed);
         (!drawn.is_empty()).then(|| Rows { data: held_out::copy(&problem, &drawn), classes: valid.classes.len() })
     }
 
-    /// Some of the training rows, which no longer weigh there.
+    /// Draws from the training rows, where their weight becomes zero.
     pub fn split(data: &mut Dataset, seed: u64) -> Option<Self> {
         let problem = Problem::of(data);
         let drawn = held_out::draw(&problem, seed);
@@ -43,12 +43,12 @@ impl Rows {
         self.data.len()
     }
 
-    /// For the solver.
+    /// A view for the solver.
     pub fn view(&self) -> HeldOut<'_> {
         HeldOut::of(&self.data, self.classes)
     }
 
-    /// The rate that they prefer.
+    /// The learning rate that is best on them.
     pub fn learning_rate(&self, data: &Dataset, options: &Options) -> Result<f64> {
         Ok(learning_rate::choose(&Problem::of(data), options, &self.view(), &mut interrupt::flow)?)
     }

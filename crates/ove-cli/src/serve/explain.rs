@@ -1,4 +1,5 @@
-//! Why a class: the words of a text that speak for it and against it, those that do so in general, and its nearest rivals.
+//! Explains a class: the words of a text that contribute most to its score, its largest weights, and its nearest
+//! rivals.
 
 use ove::Dataset;
 use ove::Prediction;
@@ -11,7 +12,7 @@ use super::work::rows;
 /// How many rivals are named.
 const RIVALS: usize = 5;
 
-/// How many of the words that speak most for a class find its rivals.
+/// Number of highest-weighted words that find its rivals.
 const WORDS: usize = 50;
 
 /// The explanation.
@@ -45,7 +46,7 @@ fn falling(mut weights: Vec<(u32, f32)>) -> Vec<(u32, f32)> {
     weights
 }
 
-/// Those of a falling list that speak most for a class, and those that speak most against it.
+/// The first positive and the last negative entries of a list in falling order.
 fn sides(served: &Served, falling: &[(u32, f32)], count: usize, what: &str) -> Value {
     let name = |d: u32| served.model.card.feature_name(d as usize).map_or_else(|| d.to_string(), str::to_owned);
     let shown = |&(d, number): &(u32, f32)| json!({ "feature": name(d), "index": d, what: number });
@@ -54,7 +55,7 @@ fn sides(served: &Served, falling: &[(u32, f32)], count: usize, what: &str) -> V
     json!({ "for": speak_for.map(shown).collect::<Vec<_>>(), "against": against.map(shown).collect::<Vec<_>>() })
 }
 
-/// The classes that a row of the words that speak most for this class, each as much as it does, would be taken for instead.
+/// The classes predicted, besides this one, for a row of its highest-weighted words.
 fn rivals(served: &Served, class: u32, falling: &[(u32, f32)]) -> ove::Result<Vec<Value>> {
     let mut words: Vec<(u32, f32)> = falling.iter().copied().take(WORDS).take_while(|&(_, w)| w > 0.0).collect();
     let length = words.iter().map(|(_, w)| w * w).sum::<f32>().sqrt();

@@ -1,7 +1,7 @@
-//! `ove train --from`: a finished model goes on with new rows, new classes and new features.
+//! `ove train --from`: training of a finished model continues with new rows, classes and features.
 //!
-//! Classes and features of the model keep their numbers, those that are new come after them and start with weights of zero. Terms of raw
-//! text keep their weight (idf) too: a text that was a row of the model is still the same row.
+//! Classes and features of the model keep their numbers, those that are new come after them and start with weights of
+//! zero. Terms of raw text keep their weight (idf) too: a text that was a row of the model is still the same row.
 
 use std::path::Path;
 
@@ -10,9 +10,9 @@ use ove::model::Card;
 use ove::text::Text;
 use ove::{Dataset, Linear, Model, Settings};
 
-/// The model that training goes on with.
+/// The model that is trained further.
 pub struct Continued {
-    /// What it knows beside its weights.
+    /// Everything but its weights.
     pub card: Card,
     linear: Linear,
 }
@@ -69,7 +69,7 @@ impl Continued {
         &self.card.options
     }
 
-    /// Adds what the model had seen before to what it says of itself.
+    /// Adds the rows and counts of the earlier training to a card.
     pub fn add_to(&self, card: &mut Card) {
         card.rows += self.card.rows;
         card.counts.iter_mut().zip(&self.card.counts).for_each(|(new, old)| *new += old);
