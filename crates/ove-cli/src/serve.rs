@@ -5,8 +5,8 @@
 //!                   ↘ page, model, classes, metrics
 //! ```
 //!
-//! [`routes`] lists the paths, `openapi.rs` describes them, `served.rs` holds the model that SIGHUP replaces, [`watch`] is the
-//! page of a training run.
+//! [`routes`] lists the paths, `openapi.rs` describes them, `served.rs` holds the model that SIGHUP replaces, [`watch`]
+//! is the page of a training run.
 
 mod answer;
 mod assets;

@@ -8,8 +8,8 @@ macro_rules! say {
     }};
 }
 
-/// Prints a message to stderr. A reader that closed it, as `2>&1 | head -1` does, must not cost a trained model, so failures are
-/// ignored, where `eprintln!` would panic.
+/// Prints a message to stderr. A reader that closed it, as `2>&1 | head -1` does, must not cost a trained model, so
+/// failures are ignored, where `eprintln!` would panic.
 macro_rules! note {
     ($($what:tt)*) => {{
         use std::io::Write;

@@ -1,7 +1,7 @@
 //! The tests of the command line, in one program: linking several takes longer than running them.
 //!
-//! Each test makes a folder, runs `ove` there and checks stdout, stderr and exit code. `cargo test --test all train::` runs those
-//! of one file.
+//! Each test makes a folder, runs `ove` there and checks stdout, stderr and exit code. `cargo test --test all train::`
+//! runs those of one file.
 
 mod bound;
 mod crash;

@@ -31,7 +31,8 @@ fn json_by_naive_formulas() {
     assert!(at(alpha) > at(alpha - 1e-3) && at(alpha) > at(alpha + 1e-3), "α = {alpha} is not the best");
 }
 
-/// One merged class changes nothing, as −log(1 + e^d) is its term either way; two share a logarithm, all of them give log p.
+/// One merged class changes nothing, as −log(1 + e^d) is its term either way; two share a logarithm, all of them give
+/// log p.
 #[test]
 fn merge() {
     let dir = Dir::new();

@@ -1,4 +1,5 @@
-//! Long runs and bad days, by running `ove`: stopped and continued, with bad rows, too large a rate, a full disk and no permission.
+//! Long runs and bad days, by running `ove`: stopped and continued, with bad rows, too large a rate, a full disk and no
+//! permission.
 
 use std::fs;
 use std::process::{Command, Stdio};

@@ -1,4 +1,5 @@
-//! `ove serve`, by running it on loopback: each answer with its status, what must not stop it, and how it starts, reloads and stops.
+//! `ove serve`, by running it on loopback: each answer with its status, what must not stop it, and how it starts,
+//! reloads and stops.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -2,8 +2,8 @@
 //!
 //! # Where to start
 //!
-//! [`Chart::svg`] and [`Chart::standalone_svg`] draw a chart; [`Page::html`] writes a page with charts, [`Table`]s and settings.
-//! [`model::card`] and [`comparison::plane`] build such parts from what `ove` computes.
+//! [`Chart::svg`] and [`Chart::standalone_svg`] draw a chart; [`Page::html`] writes a page with charts, [`Table`]s and
+//! settings. [`model::card`] and [`comparison::plane`] build such parts from what `ove` computes.
 
 mod chart;
 pub mod comparison;

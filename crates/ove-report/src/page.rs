@@ -45,7 +45,8 @@ pub enum Block {
     Settings(Vec<(String, String)>),
 }
 
-/// A small bar chart. Without an icon in the page, browsers request one from the server and log an error if there is none.
+/// A small bar chart. Without an icon in the page, browsers request one from the server and log an error if there is
+/// none.
 const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E\
 %3Cpath fill='%230072b2' d='M1 9h4v6H1zM6 5h4v10H6zM11 1h4v14h-4z'/%3E%3C/svg%3E";
 

@@ -17,7 +17,7 @@ pub struct Scheme {
     pub rule: &'static str,
     /// Links.
     pub link: &'static str,
-    /// What [`crate::chart::Style::colour`] selects from.
+    /// What [`crate::Style::colour`] selects from.
     pub series: [&'static str; 6],
 }
 

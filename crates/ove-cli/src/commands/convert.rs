@@ -15,20 +15,20 @@ use crate::terminal::say;
 
 /// Write data in the form of the extreme classification repository
 ///
-/// Reads any form, raw text included, and numbers features and labels. A test set that is converted along with its training set gets
-/// the numbers of that; labels that only the test set has come after all others.
+/// Reads any form, raw text included, and numbers features and labels. A test set that is converted along with its
+/// training set gets the numbers of that; labels that only the test set has come after all others.
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove convert train.tsv -o train.xmc --test test.tsv --test-output test.xmc --ngrams 2")]
 pub struct Args {
     /// Rows or texts with labels
     data: PathBuf,
-    /// Where they go
+    /// File for them
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// Further rows, which get the numbers of the first
     #[arg(long, value_name = "DATA", requires = "test_output")]
     test: Option<PathBuf>,
-    /// Where these go
+    /// File for the further rows
     #[arg(long, value_name = "FILE", requires = "test")]
     test_output: Option<PathBuf>,
     /// Take text settings, vocabulary and classes from a model

@@ -17,8 +17,9 @@ use crate::terminal::{note, say};
 
 /// See the whole method on synthetic data
 ///
-/// Generates the paper's five-class set in the plane and a sparse set with 1,000 classes, trains with the exact softmax,
-/// Bouchard's bound and the one-vs-each bound (in full, and subsampled), prints one table and writes a page with plots.
+/// Generates the paper's five-class set in the plane and a sparse set with 1,000 classes, trains with the exact
+/// softmax, Bouchard's bound and the one-vs-each bound (in full, and subsampled), prints one table and writes a page
+/// with plots.
 #[derive(clap::Args)]
 pub struct Args {
     /// Folder for the page and the plots

@@ -15,8 +15,9 @@ use crate::terminal::say;
 
 /// Measure a model on rows whose classes are known
 ///
-/// Probabilities are those of the exact softmax over all classes. Of several labels a row, each counts in nlpd and bound; a row whose best
-/// class is none of them is an error. A label that the model never saw is left out of nlpd and bound and counts as missed elsewhere.
+/// Probabilities are those of the exact softmax over all classes. If a row has several labels, each counts in nlpd and
+/// bound; a row whose best class is none of them is an error. A label that the model never saw is left out of nlpd and
+/// bound and counts as missed elsewhere.
 #[derive(clap::Args)]
 pub struct Args {
     /// The model

@@ -10,8 +10,8 @@ use crate::terminal::say;
 
 /// Show what a model is
 ///
-/// Without --class: its size, how it was trained and the curve of its bound. With it: the features that speak most for the class
-/// and most against it.
+/// Without --class: its size, how it was trained and the curve of its bound. With it: the features with the
+/// highest and the lowest weights.
 #[derive(clap::Args)]
 pub struct Args {
     /// The model

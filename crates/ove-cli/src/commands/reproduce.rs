@@ -24,8 +24,8 @@ use crate::terminal::say;
 
 /// Run the paper's experiments
 ///
-/// Writes report.html, which needs nothing else, with all figures and tables beside the paper's own numbers, and the raw curves as CSV
-/// beside it. A part whose data is absent says what it looked for; the others run.
+/// Writes report.html, which needs nothing else, with all figures and tables beside the paper's own numbers, and the
+/// raw curves as CSV beside it. A part whose data is absent says what it looked for; the others run.
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove reproduce all --data data -o report")]
 pub struct Args {
@@ -63,7 +63,7 @@ enum Part {
     /// Closeness, error and nlpd on three data sets
     #[value(name = "table-2")]
     Table2,
-    /// One update a row at large scale
+    /// One update per row at large scale
     #[value(name = "large")]
     Large,
     /// Everything

@@ -9,8 +9,9 @@ use crate::serve::{self, Served, Token};
 
 /// Serve a model over HTTP, with a page to explore it
 ///
-/// POST /predict, POST /explain, GET /model, GET /classes, GET /health and GET /metrics, described by /openapi.json; the page is at /.
-/// SIGHUP loads the model again without losing a request; SIGTERM and Ctrl-C stop once every request is answered.
+/// POST /predict, POST /explain, GET /model, GET /classes, GET /health and GET /metrics, described by /openapi.json;
+/// the page is at /. SIGHUP loads the model again without losing a request; SIGTERM and Ctrl-C stop once every request
+/// is answered.
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove serve my.model\n\
     \n  curl localhost:8080/predict -H 'content-type: application/json' -d '{\"text\": \"Timber in the city\", \"top\": 3}'")]

@@ -29,7 +29,7 @@ pub struct Args {
     /// Rows with classes: libsvm, XMC repository, IDX, ARFF, 20-newsgroups triples, or raw text in TSV or fastText form;
     /// gzipped or not; `-` is stdin
     data: PathBuf,
-    /// Where the model goes
+    /// File for the model
     #[arg(short, long, value_name = "MODEL")]
     output: PathBuf,
     /// Rows to evaluate the model on afterwards; what is chosen on held-out rows is then chosen on these
@@ -144,7 +144,7 @@ impl Plan {
                 prune(&mut model, threshold, self.valid.as_ref())?;
             }
             if !args.checkpoint.is_given() {
-                // A run that goes on from a checkpoint has not seen all of it, and ends in the same bits.
+                // A resumed run has only a part of the curve, and must end in the same bits.
                 model.card.held_out = recorder.held_out();
             }
             let train_seconds = start.elapsed().as_secs_f64();
@@ -262,7 +262,7 @@ fn unfinished(options: &TrainOptions) -> String {
     }
 }
 
-/// Refuses a place where no file can be made, before anything is trained for it.
+/// Refuses, before training, a path where no file can be created.
 fn check_output(path: &Path) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if path.is_dir() || path.file_name().is_none() {

@@ -15,7 +15,7 @@ use crate::terminal::note;
 /// How to read a data file.
 #[derive(clap::Args, Clone, Copy)]
 pub struct DataFlags {
-    /// The form of the data; found out from the file if not given
+    /// Format of the data; detected from the file if not given
     #[arg(long, value_parser = choice!(Format))]
     format: Option<Format>,
     /// ARFF: the last N attributes are labels
@@ -24,7 +24,7 @@ pub struct DataFlags {
     /// Keep only the first label of each row
     #[arg(long)]
     first_label: bool,
-    /// What to do about a row that cannot be read: stop there, or leave it out, count it and tell the first ten places
+    /// What to do about a row that cannot be read: stop, or skip it, count it and report the first ten places
     #[arg(long, value_parser = choice!(OnError), default_value_t = OnError::default())]
     on_error: OnError,
 }
@@ -39,7 +39,7 @@ impl DataFlags {
                 (Some(text), data)
             }
         };
-        tell_skipped(&data.skipped, path);
+        report_skipped(&data.skipped, path);
         Ok((text, data))
     }
 
@@ -52,7 +52,7 @@ impl DataFlags {
         if cached.reused {
             note!("{}: rows of an earlier run", folder.display());
         }
-        tell_skipped(&cached.data.skipped, path);
+        report_skipped(&cached.data.skipped, path);
         Ok((cached.text, cached.data))
     }
 
@@ -66,7 +66,7 @@ impl DataFlags {
             }
             None => (None, read(path, &options)?),
         };
-        tell_skipped(&data.skipped, path);
+        report_skipped(&data.skipped, path);
         Ok((text, data))
     }
 
@@ -77,7 +77,7 @@ impl DataFlags {
             Some(text) => read_texts(path, &options)?.rows(text),
             None => read(path, &options)?,
         };
-        tell_skipped(&data.skipped, path);
+        report_skipped(&data.skipped, path);
         Ok(data)
     }
 
@@ -105,8 +105,8 @@ fn fitted(mut data: Dataset, classes: &[String], features: usize, path: &Path) -
     data
 }
 
-/// Says which rows were left out.
-fn tell_skipped(skipped: &Skipped, path: &Path) {
+/// Prints which rows were left out.
+fn report_skipped(skipped: &Skipped, path: &Path) {
     let count = skipped.count();
     if count == 0 {
         return;

@@ -1,7 +1,7 @@
 //! Ctrl-C and SIGTERM.
 //!
-//! During training, the first one ends the run after the current batch, so that the model reached so far can be saved; a second one
-//! ends the program at once. At any other time the first one does: nothing is half-written then.
+//! During training, the first one ends the run after the current batch, so that the model reached so far can be saved;
+//! a second one ends the program at once. At any other time the first one does: nothing is half-written then.
 
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
@@ -12,7 +12,8 @@ use anyhow::{Context, Result};
 
 use crate::terminal::note;
 
-/// Signals this soon after the first are the same request: some programs send theirs to a process and again to its group.
+/// Signals this soon after the first are the same request: some programs send theirs to a process and again to its
+/// group.
 const ECHO: Duration = Duration::from_millis(500);
 
 /// Time of the first one.

@@ -1,4 +1,5 @@
-//! The page, part of the program so that it needs no files: `make page` builds `assets/page` from the folder `page` of the repository.
+//! The page, part of the program so that it needs no files: `make page` builds `assets/page` from the folder `page` of
+//! the repository.
 
 use axum::Router;
 use axum::http::header::{self, HeaderName};

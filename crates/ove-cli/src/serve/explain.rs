@@ -1,4 +1,5 @@
-//! Why a class: the words of a text that speak for it and against it, those that do so in general, and its nearest rivals.
+//! Explains a class: the words of a text that contribute most to its score, its largest weights, and its nearest
+//! rivals.
 
 use ove::{Dataset, Prediction};
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use super::work::rows;
 /// How many rivals are named.
 const RIVALS: usize = 5;
 
-/// How many of the words that speak most for a class find its rivals.
+/// Number of highest-weighted words that find its rivals.
 const WORDS: usize = 50;
 
 /// The explanation.
@@ -44,7 +45,7 @@ fn falling(mut weights: Vec<(u32, f32)>) -> Vec<(u32, f32)> {
     weights
 }
 
-/// Those of a falling list that speak most for a class, and those that speak most against it.
+/// The first positive and the last negative entries of a list in falling order.
 fn sides(served: &Served, falling: &[(u32, f32)], count: usize, what: &str) -> Value {
     let name = |d: u32| served.model.card.feature_name(d as usize).map_or_else(|| d.to_string(), str::to_owned);
     let shown = |&(d, number): &(u32, f32)| json!({ "feature": name(d), "index": d, what: number });

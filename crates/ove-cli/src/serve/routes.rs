@@ -39,7 +39,8 @@ pub fn router(server: Arc<Server>) -> Router {
         .route("/classes", get(classes))
         .route("/metrics", get(metrics))
         .route("/card", get(card))
-        // What follows needs no token: the page, which asks for it, what describes the rest, and whether the server is up.
+        // What follows needs no token: the page, which asks for it, what describes the rest, and whether the server is
+        // up.
         .route_layer(middleware::from_fn_with_state(server.clone(), with_token))
         .route("/health", get(health))
         .route("/openapi.json", get(description))

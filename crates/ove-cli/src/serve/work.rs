@@ -1,7 +1,8 @@
 //! Predicting on all cores: what waits is collected into batches, and what cannot wait is refused.
 //!
-//! Each piece of a request that arrives wakes a thread of a pool, which takes its share of all that wait and predicts their rows
-//! together; a batch never waits for another. A long request comes in pieces, one after the other, so that short ones pass between them.
+//! Each piece of a request that arrives wakes a thread of a pool, which takes its share of all that wait and predicts
+//! their rows together; a batch never waits for another. A long request comes in pieces, one after the other, so that
+//! short ones pass between them.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -38,10 +39,10 @@ struct Piece {
 }
 
 impl Work {
-    /// With so many threads, 0 for one a core.
+    /// With this many threads, 0 for one per core.
     pub fn new(threads: usize) -> Result<Self> {
         let builder = ThreadPoolBuilder::new().num_threads(threads).thread_name(|n| format!("predict {n}"));
-        // Whoever waits for a piece of work that panicked hears of it by the end of its channel.
+        // A piece of work that panics closes its channel, which its request notices.
         let pool = builder.panic_handler(|_| {}).build().context("starting threads")?;
         Ok(Work { pool, waiting: Arc::default(), room: Arc::new(Semaphore::new(WAITING)) })
     }

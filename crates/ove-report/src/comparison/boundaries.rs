@@ -1,7 +1,7 @@
 //! Decision boundaries of a linear model in the plane.
 //!
-//! Between classes j and k the boundary is the part of the line f_j = f_k on which no other class scores higher: along the
-//! line every score is linear, so that part is an interval with a closed form.
+//! Between classes j and k the boundary is the part of the line f_j = f_k on which no other class scores higher: along
+//! the line every score is linear, so that part is an interval with a closed form.
 
 use ove::scores::Linear;
 

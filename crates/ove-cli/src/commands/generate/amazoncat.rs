@@ -14,10 +14,12 @@ use crate::run::memory::{self, Bytes};
 use crate::run::{interrupt, progress};
 use crate::terminal::say;
 
-/// Products and their categories, the paper's largest set: 1,186,239 rows, 203,882 features, 2,919 classes; about 1.3 GB
+/// Products and their categories, the paper's largest set: 1,186,239 rows, 203,882 features, 2,919 classes; about 1.3
+/// GB
 ///
-/// Writes DIR/train.txt and DIR/test.txt in the form of the extreme classification repository. The rows are made up, with the shape
-/// of the real set: its numbers of rows, features and classes, its sizes of classes, and features that follow Zipf's law.
+/// Writes DIR/train.txt and DIR/test.txt in the form of the extreme classification repository. The rows are made up,
+/// with the shape of the real set: its numbers of rows, features and classes, its sizes of classes, and features that
+/// follow Zipf's law.
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove generate amazoncat-13k -o amazoncat-13k --scale 0.01")]
 pub struct Args {
@@ -92,7 +94,7 @@ fn print(set: &AmazonCat, files: &[File], seconds: f64) -> Result<()> {
     for File { part, path, written } in files {
         let entries = written.entries as f64 / written.rows as f64;
         let size = Bytes(written.bytes);
-        say!("{:<17}{} ({} rows, {entries:.1} features a row, {size})", part.name(), path.display(), written.rows)?;
+        say!("{:<17}{} ({} rows, {entries:.1} features per row, {size})", part.name(), path.display(), written.rows)?;
     }
     say!("features         {}", set.features())?;
     say!("classes          {}", set.classes())?;

@@ -14,8 +14,8 @@ use crate::terminal::say;
 
 /// Rows of any number, with any numbers of features and classes, for tests of scale
 ///
-/// Classes and features follow Zipf's law, and half of a row's features speak for its class. The first rows have one class after the
-/// other, so that each class has a row if there are as many.
+/// Classes and features follow Zipf's law, and half of a row's features indicate its class. The first rows go through
+/// the classes in order, so that each class has a row if there are enough rows.
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove generate shape --rows 100000 --features 50000 --classes 10000 -o made.txt")]
 pub struct Args {
@@ -28,7 +28,7 @@ pub struct Args {
     /// How many classes
     #[arg(long, value_name = "K")]
     classes: usize,
-    /// How many features a row has at most
+    /// Maximum number of features per row
     #[arg(long, value_name = "N", default_value_t = 20)]
     per_row: usize,
     /// The file, in the form of the extreme classification repository
@@ -73,7 +73,7 @@ pub fn run(args: Args) -> Result<()> {
         return Ok(());
     }
     let (entries, size) = (written.entries as f64 / rows as f64, Bytes(written.bytes));
-    say!("rows             {} ({rows} rows, {entries:.1} features a row, {size})", args.output.display())?;
+    say!("rows             {} ({rows} rows, {entries:.1} features per row, {size})", args.output.display())?;
     say!("features         {features}")?;
     say!("classes          {classes}")?;
     say!("seconds          {seconds:.2}")?;

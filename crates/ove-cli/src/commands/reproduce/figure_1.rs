@@ -1,5 +1,5 @@
-//! Figure 1: the three bounds where everything can be seen. (a) 200 points over ten values; (b) five classes in the plane; (c) the sampled
-//! bound of (b).
+//! Figure 1: the three bounds where everything can be seen. (a) 200 points over ten values; (b) five classes in the
+//! plane; (c) the sampled bound of (b).
 
 use anyhow::Result;
 use ove::TrainOptions;

@@ -1,4 +1,5 @@
-//! Figure 2: doubly stochastic estimation of ten thousand probabilities from a million points, where the answer is known.
+//! Figure 2: doubly stochastic estimation of ten thousand probabilities from a million points, where the answer is
+//! known.
 
 use std::time::Instant;
 
@@ -58,8 +59,8 @@ pub fn run(setting: &Setting<'_>) -> Result<Results> {
     Ok(report(&exact, &estimated, &errors, error, seconds))
 }
 
-/// How often each value occurs among points drawn from p(k) ∝ u_k². Values that no point has are left out: nothing can be said
-/// about them.
+/// How often each value occurs among points drawn from p(k) ∝ u_k². Values that no point has are left out: nothing can
+/// be said about them.
 fn counts(seed: u64) -> Vec<u64> {
     let mut random = Stream::of(&[seed, 20]);
     let mut cumulative = Vec::with_capacity(VALUES);
@@ -119,8 +120,8 @@ fn report(exact: &[f64], estimated: &[f64], errors: &[(f64, f64)], error: f64, s
         Block::Settings(vec![
             ("points, values".into(), format!("{POINTS}, of which {} values occur", exact.len())),
             ("an update sees".into(), format!("{BATCH} points, 10 remaining values each")),
-            ("learning rate".into(), "0.5/100, times 0.9 an epoch".into()),
-            ("updates a second".into(), format!("{updates} points")),
+            ("learning rate".into(), "0.5/100, times 0.9 per epoch".into()),
+            ("updates per second".into(), format!("{updates} points")),
         ]),
     ];
     Results {

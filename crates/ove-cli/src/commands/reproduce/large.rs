@@ -1,5 +1,6 @@
-//! The large experiment (section 4.2 and figure 3d): one label a row, one row and five remaining classes an update. On AmazonCat-13K as in
-//! the paper, and on library titles with ten times as many classes.
+//! The large experiment (section 4.2 and figure 3d): one label per row, one row and five remaining classes per update.
+//!
+//! On AmazonCat-13K as in the paper, and on library titles with ten times as many classes.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -44,7 +45,7 @@ const SETS: [Set; 2] = [
     Set {
         name: "yso-titles",
         files: ["train.tsv", "test.tsv"],
-        source: "the Annif project's corpora: titles with subjects of the general Finnish ontology, a title, a tab and its labels a line",
+        source: "the Annif project's corpora: titles with subjects of the general Finnish ontology, each line a title, a tab and its labels",
         learning_rate: 1.0,
         // A cell for each of 2.5 billion weights would take 10 GB.
         cells: Some(750_000_000),
@@ -79,7 +80,7 @@ pub fn run(setting: &Setting<'_>) -> Result<Results> {
             }
         }
     }
-    results.sections.push(Section { id: "large".into(), title: "Large scale: one update a row".into(), blocks });
+    results.sections.push(Section { id: "large".into(), title: "Large scale: one update per row".into(), blocks });
     Ok(results)
 }
 
@@ -187,7 +188,7 @@ impl Outcome {
 
     fn blocks(&self, set: &Set, curve: Vec<(f64, f64)>) -> Vec<Block> {
         let chart = Chart {
-            title: format!("{}: the bound while it is sampled, a row", set.name),
+            title: format!("{}: the sampled bound per row", set.name),
             x: Axis { label: "epochs".into(), ..Axis::default() },
             y: Axis { label: "one-vs-each bound of one row".into(), ..Axis::default() },
             layers: vec![Layer::Line {
@@ -215,7 +216,7 @@ impl Outcome {
             ("training rows", model.card.rows.to_string()),
             ("weights", format!("{} × {}", model.classes(), model.features() + 1)),
             ("seconds for five epochs", format!("{:.1}", self.seconds)),
-            ("updates a second", format!("{:.0}", self.updates_per_second)),
+            ("updates per second", format!("{:.0}", self.updates_per_second)),
             ("test error", format!("{:.4}", self.evaluation.error)),
             ("error of always the largest class", format!("{majority:.4}")),
             ("peak memory", self.peak.map_or("unknown".into(), |bytes| memory::Bytes(bytes).to_string())),
