@@ -7,6 +7,7 @@ mod predict;
 
 use crate::data::Dataset;
 use crate::error::{Error, Result};
+use crate::platform::pool;
 use crate::scores::Scores;
 
 pub use card::{Card, HeldOutPoint, TracePoint};
@@ -34,7 +35,7 @@ impl Model {
 
     /// Number of weights that are stored.
     pub fn weight_count(&self) -> usize {
-        self.scores.shape().weights
+        pool::run(|| self.scores.predictor().weight_count())
     }
 
     /// Whether held-out rows made its probabilities what they are. Those of trees always are.
@@ -55,7 +56,7 @@ impl Model {
     /// # Errors
     /// [`Error::Setting`] where weights share cells, or are vectors.
     pub fn prune(&mut self, threshold: f32) -> Result<()> {
-        self.scores = self.scores.predictor().pruned(threshold)?;
+        self.scores = pool::run(|| self.scores.predictor().pruned(threshold))?;
         Ok(())
     }
 

@@ -50,8 +50,6 @@ pub struct Shape {
     pub features: usize,
     /// K.
     pub classes: usize,
-    /// Number of weights that are stored.
-    pub weights: usize,
 }
 
 /// What one row has to say about a model, for [`crate::metrics`].
@@ -68,6 +66,9 @@ pub(crate) struct Measured {
 /// What trained scores can do. Parallel work runs on the threads of the pool that it is called in.
 pub(crate) trait Predictor: Send + Sync {
     fn shape(&self) -> Shape;
+
+    /// Number of weights that are stored; trees and pruned weights are counted one by one.
+    fn weight_count(&self) -> usize;
 
     /// The min(k, K) most probable classes of each row, best first; equal ones in class order.
     fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>>;

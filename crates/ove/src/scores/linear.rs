@@ -93,7 +93,11 @@ impl SoftmaxScores for Linear {
 
 impl Predictor for Linear {
     fn shape(&self) -> Shape {
-        Shape { features: self.features(), classes: self.classes(), weights: self.layout.cells() }
+        Shape { features: self.features(), classes: self.classes() }
+    }
+
+    fn weight_count(&self) -> usize {
+        self.layout.cells()
     }
 
     fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>> {

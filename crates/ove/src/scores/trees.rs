@@ -183,7 +183,11 @@ impl Trees {
 
 impl Predictor for Trees {
     fn shape(&self) -> Shape {
-        Shape { features: self.features, classes: self.classes, weights: self.weights() }
+        Shape { features: self.features, classes: self.classes }
+    }
+
+    fn weight_count(&self) -> usize {
+        self.weights()
     }
 
     /// Where the leaves that were searched have fewer classes than asked for, all leaves are searched.
