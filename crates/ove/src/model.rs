@@ -68,10 +68,7 @@ impl Model {
     pub fn align(&self, data: &mut Dataset) -> Result<()> {
         let (old, new) = (&self.card.feature_names, &mut data.feature_names);
         if let Some((old, new)) = old.iter().zip(new.iter()).find(|(old, new)| old != new) {
-            return Err(Error::Mismatch {
-                found: format!("a feature named {new}"),
-                allowed: format!("the model has {old} in its place"),
-            });
+            return Err(Error::Mismatch(format!("the data has the feature `{new}` where the model has `{old}`")));
         }
         if new.len() < old.len() {
             new.clone_from(old);

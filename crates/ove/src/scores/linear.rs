@@ -141,10 +141,8 @@ impl Predictor for Linear {
     fn grown(&self, features: usize, classes: usize) -> Result<Scores> {
         if self.is_hashed() {
             if classes > self.classes() {
-                return Err(Error::Mismatch {
-                    found: format!("{} new classes", classes - self.classes()),
-                    allowed: "the weights of the model share cells, which have no place for them".into(),
-                });
+                let new = classes - self.classes();
+                return Err(Error::Mismatch(format!("a model with hashed weights cannot take {new} new classes")));
             }
             let layout = Layout::hashed(features, classes, self.layout.cells());
             return Ok(Scores::Linear(Linear::with_layout(layout, self.table.to_vec())));

@@ -262,10 +262,9 @@ impl Predictor for Trees {
     }
 
     fn grown(&self, _: usize, _: usize) -> Result<Scores> {
-        Err(Error::Mismatch {
-            found: "a start from trees".into(),
-            allowed: "they are grown from all rows at once; train them anew with the old rows and the new ones".into(),
-        })
+        Err(Error::Mismatch(
+            "trees cannot be trained further; train new ones on the old and the new rows together".into(),
+        ))
     }
 
     fn scale(&mut self, _: f32) {}
