@@ -126,7 +126,8 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         if len(targets) != count:
             raise ValueError(_inconsistent(count, len(targets)))
         if len(targets.classes) < 2:
-            raise ValueError(f"`y` must have at least 2 classes, got {len(targets.classes)}")
+            found = "1 class" if len(targets.classes) == 1 else "none"
+            raise ValueError(f"`y` must have at least 2 classes, got {found}")
         settings = settings_of(self.get_params(deep=False), targets.classes, **instead)
         names = [str(label) for label in targets.classes.tolist()]
         with progress_line(self.verbose, count) as progress:
