@@ -8,7 +8,6 @@ import ove
 REPEATED = "a row is visited once per epoch, whatever its weight, so its neighbours in a batch differ; the batch solver passes"
 FEW_STEPS = "eight visits of fifty rows are too few steps for class weights that differ by ten million; the others pass"
 VOTES = "the best class is that with the most votes of the trees, and probabilities are calibrated separately: they may differ"
-CERTAIN = "the probability to be one of several labels may round to 1"
 
 WEIGHTS = {
     "check_sample_weight_equivalence_on_dense_data": REPEATED,
@@ -22,7 +21,6 @@ EXPECTED_FAILURES = {
         **WEIGHTS,
         "check_class_weight_classifiers": FEW_STEPS,
         "check_classifiers_train": VOTES,
-        "check_classifiers_multilabel_output_format_predict_proba": CERTAIN,
     },
 }
 
