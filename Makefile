@@ -4,20 +4,21 @@
 # make crash  200 training runs killed at random moments
 # make deny   licences, duplicate versions and sources of dependencies
 # make advisories  known weaknesses of dependencies; builds the current cargo-deny and asks a list on the network
+# make package-crates  the crates as a registry would get them, built from their archives
 # make wheel  the Python package, in dist/
 # make docs   its reference from docstrings, in dist/docs
 # make bench  beside the speed of memory, and beside others on the data in OVE_DATA (default ../shared/data); two to three hours
 # make bench-long  also settings of others that take long, and exact softmax beside scikit-learn; a working day
 # make bench-quick  the peers on 20,000 rows
 # make bench-serve  the server under load (wants wrk)
-# make page   build the page that the program carries
+# make page   build the page of `ove serve` and `ove train --watch`, in crates/ove-cli/assets
 
 PYTHON ?= python3
 VENV := .venv
 FRESH := target/fresh
 export OVE_DATA ?= $(abspath ../shared/data)
 
-.PHONY: demo test rust installed lint deny advisories rust-test valgrind-test fuzz crash python-test package-test page page-test wheel docs bench bench-long bench-memory bench-logistic-regression bench-quick bench-build bench-newsgroups bench-peers bench-serve clean
+.PHONY: demo test rust installed lint deny advisories rust-test valgrind-test fuzz crash python-test package-crates package-test page page-test wheel docs bench bench-long bench-memory bench-logistic-regression bench-quick bench-build bench-newsgroups bench-peers bench-serve clean
 
 demo:
 	cargo run --release --package ove-cli -- demo
@@ -25,7 +26,7 @@ demo:
 # What waits for installers and browsers does so beside the compiler, or side by side.
 test:
 	@$(MAKE) --no-print-directory --jobs=2 rust installed
-	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target python-test package-test page-test
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target python-test package-test page-test package-crates
 
 rust:
 	@$(MAKE) --no-print-directory --jobs=1 lint rust-test valgrind-test
@@ -67,17 +68,18 @@ fuzz:
 	fuzz/run
 
 crash:
-	OVE_KILLS=200 cargo test --release --package ove-cli --test crash -- --nocapture
+	OVE_KILLS=200 cargo test --release --package ove-cli --test all crash:: -- --nocapture
 
 # Independent references and the browser: scikit-learn, safetensors, headless Chromium.
 python-test: $(VENV)/installed
 	$(BUILT)
 	OVE=$(abspath target/debug/ove) $(VENV)/bin/pytest -q tests/python
 
-# The page: what is checked in is what its source makes, and it works in headless Chromium.
+# The page: what is checked in is what its source builds, and it works in headless Chromium.
+PAGE := crates/ove-cli/assets/page
 page-test: page/node_modules/installed
-	cd page && npx tsc --noEmit && npx vite build --outDir ../target/page --emptyOutDir --logLevel error
-	diff -r page/dist target/page || { echo "page/dist is not current: run make page"; exit 1; }
+	cd page && npx tsc --noEmit && npx vite build --outDir ../target/page --logLevel error
+	diff -r $(PAGE) target/page || { echo "$(PAGE) is not current: run make page"; exit 1; }
 	$(BUILT)
 	cd page && OVE=$(abspath target/debug/ove) npm test --silent
 
@@ -102,6 +104,19 @@ $(FRESH)/installed: crates/ove-py/tests/requirements.txt
 	rm -rf $(FRESH) && $(PYTHON) -m venv $(FRESH)
 	$(FRESH)/bin/pip install --quiet --requirement $<
 	touch $@
+
+# Each crate packed as for a registry and checked as unpacked from its archive, which catches files that it lacks. Not by
+# `cargo package` itself: the archive of a crate that others depend on is unpacked once per version, and stale ever after.
+PACKED := target/package-check
+package-crates:
+	rm -rf $(PACKED)/package $(PACKED)/unpacked
+	cargo package --workspace --exclude ove-py --no-verify --quiet --target-dir $(PACKED) $(DIRTY)
+	for name in ove ove-report ove-cli; do \
+	    mkdir -p $(PACKED)/unpacked/$$name && \
+	    tar -xmzf $(PACKED)/package/$$name-[0-9]*.crate --strip-components=1 -C $(PACKED)/unpacked/$$name || exit 1; done
+	cp tests/packages/Cargo.toml Cargo.lock $(PACKED)/unpacked
+	cargo check --workspace --quiet --manifest-path $(PACKED)/unpacked/Cargo.toml --target-dir $(PACKED)
+DIRTY = $(if $(shell git status --porcelain 2>/dev/null),--allow-dirty)
 
 # For glibc 2.17 and later, by way of zig's linker.
 wheel: $(VENV)/installed

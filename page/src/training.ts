@@ -1,4 +1,4 @@
-// A run to watch: its figures and curves, asked for again and again until it ends.
+// The page of a training run: figures and curves, polled until the run ends.
 
 import { count, h, markup, percent } from "./element";
 import { training } from "./server";
@@ -32,12 +32,12 @@ function figures(run: Run): [string, string][] {
   const maybe = (name: string, value: number | null, show: (value: number) => string): [string, string][] =>
     value === null ? [] : [[name, show(value)]];
   return [
-    ...maybe("bound a row", run.bound, (bound) => bound.toFixed(4).replace("-", "−")),
+    ...maybe("bound per row", run.bound, (bound) => bound.toFixed(4).replace("-", "−")),
     ...maybe("held-out error", run.error, (error) => error.toFixed(4)),
     ...maybe("held-out nlpd", run.nlpd, (nlpd) => nlpd.toFixed(4)),
     ...maybe("learning rate", run.learning_rate, (rate) => rate.toPrecision(3)),
     ...maybe("epoch", run.epoch, count),
-    ["updates a second", count(Math.round(run.updates_per_second))],
+    ["updates per second", count(Math.round(run.updates_per_second))],
     ...maybe("memory", run.memory_bytes, (bytes) => (bytes < 1e9 ? `${(bytes / 1e6).toFixed(0)} MB` : `${(bytes / 1e9).toFixed(2)} GB`)),
     ["time", duration(run.seconds)],
     ...maybe("time left", run.state === "running" ? run.seconds_left : null, duration),

@@ -202,7 +202,7 @@ test("a run moves while it lasts, and says when it ends", { skip }, async () => 
   const curve = () => page.locator("svg.chart").first().locator(".stroke").first().evaluate((line) => line.outerHTML);
   const early = await curve();
   const figures = await page.locator(".tiles dt").allTextContents();
-  for (const name of ["bound a row", "held-out error", "held-out nlpd", "learning rate", "updates a second", "memory", "time left"]) assert.ok(figures.includes(name), `${name} not in ${figures}`);
+  for (const name of ["bound per row", "held-out error", "held-out nlpd", "learning rate", "updates per second", "memory", "time left"]) assert.ok(figures.includes(name), `${name} not in ${figures}`);
   await check(page);
   if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, "training.png"), fullPage: true });
   await page.getByRole("heading", { name: "Training is finished" }).waitFor({ timeout: 60_000 });

@@ -1,17 +1,19 @@
-//! Kills real training runs with SIGKILL at random moments, goes on, and compares with a run that nothing disturbed.
+//! Kills real training runs with SIGKILL at random moments, resumes them, and compares with an undisturbed run.
 //!
-//! `OVE_KILLS` says how often (20 if it is not set; `make crash` takes 200).
+//! `OVE_KILLS` sets the number of kills (default 20; `make crash` uses 200).
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use ove::Model;
-use ove::train::checkpoint::{Checkpoints, Every};
 use ove::platform::random::Stream;
+use ove::train::checkpoint::{Checkpoints, Every};
 use tempfile::TempDir;
+
+use crate::util::ove;
 
 /// A run of about half a second with each solver.
 const SOLVERS: [&str; 4] = [
@@ -21,16 +23,14 @@ const SOLVERS: [&str; 4] = [
     "--solver forest --epochs 60 --trees 6",
 ];
 
-fn ove(folder: &Path, words: &str) -> Child {
-    let words = words.split_whitespace();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ove"));
-    command.current_dir(folder).args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn().unwrap()
+/// Starts `ove`, whose output nobody reads.
+fn start(folder: &Path, words: &str) -> Child {
+    ove(folder, words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
 fn train(folder: &Path, solver: &str, threads: usize) -> Child {
     let kept = "--checkpoint kept --checkpoint-every 0.02s --resume";
-    ove(folder, &format!("train ../rows.xmc -o model {solver} --threads {threads} {kept}"))
+    start(folder, &format!("train ../rows.xmc -o model {solver} --threads {threads} {kept}"))
 }
 
 /// Ends a process at once, as a power cut would. True if it was still running.
@@ -63,7 +63,7 @@ fn killed_at_random_moments_a_run_ends_in_the_same_bits() {
     let kills: usize = std::env::var("OVE_KILLS").map_or(20, |number| number.parse().unwrap());
     let folder = TempDir::new().unwrap();
     let made = "generate shape --rows 4000 --features 300 --classes 60 --per-row 12 -o rows.xmc";
-    assert!(ove(folder.path(), made).wait().unwrap().success());
+    assert!(start(folder.path(), made).wait().unwrap().success());
 
     let undisturbed: Vec<(Vec<u8>, Duration)> = (0..SOLVERS.len())
         .map(|s| {

@@ -1,41 +1,30 @@
-//! `ove serve`, by running it on loopback: each answer with its status, what must not stop it, and how it starts, reloads and stops.
+//! `ove serve`, by running it on loopback: each answer with its status, what must not stop it, and how it starts,
+//! reloads and stops.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
-use tempfile::TempDir;
+use serde_json::json;
+
+use crate::util::*;
 
 const TITLES: &str = "the sea and its fish\tsea\nfish of the deep sea\tsea\nsea birds\tsea\n\
     a history of trees\tforest\ntrees of the north\tforest\nbirds and trees\tforest\n\
     the house and its garden\thouse\na house of wood\thouse\nhistory of the house\thouse\n";
 
-const FRUIT: &str = "apple 1:1 4:0.5\napple 1:0.9\npear 2:1 4:0.5\npear 2:1.1\nplum 3:1\nplum 3:0.8 4:1\n";
-
-fn ove(dir: &Path, words: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_ove")).current_dir(dir).args(words.split_whitespace()).output().unwrap()
-}
-
 /// A folder with `titles.model` and `fruit.model`.
-fn models() -> TempDir {
-    let dir = TempDir::new().unwrap();
-    fs::write(dir.path().join("titles.tsv"), TITLES).unwrap();
-    fs::write(dir.path().join("fruit.svm"), FRUIT).unwrap();
-    for words in
-        ["train titles.tsv -o titles.model --min-df 1 --epochs 60", "train fruit.svm -o fruit.model --epochs 100"]
-    {
-        let done = ove(dir.path(), words);
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    }
+fn models() -> Dir {
+    let dir = Dir::with_model();
+    dir.create("titles.tsv", TITLES);
+    dir.run("train titles.tsv -o titles.model --min-df 1 --epochs 60").ok();
     dir
 }
 
-/// A server that is stopped when it goes out of sight.
+/// A server that is killed when it goes out of scope.
 struct Server {
     process: Child,
     address: SocketAddr,
@@ -43,14 +32,9 @@ struct Server {
 }
 
 impl Server {
-    fn start(dir: &Path, words: &str) -> Self {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_ove"))
-            .current_dir(dir)
-            .args(["serve", "--listen", "127.0.0.1:0"])
-            .args(words.split_whitespace())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+    fn start(dir: &Dir, words: &str) -> Self {
+        let command = format!("serve --listen 127.0.0.1:0 {words}");
+        let mut process = dir.command(&command).stderr(Stdio::piped()).spawn().unwrap();
         let mut words = BufReader::new(process.stderr.take().unwrap());
         let mut line = String::new();
         words.read_line(&mut line).unwrap();
@@ -59,8 +43,7 @@ impl Server {
     }
 
     fn signal(&self, name: &str) {
-        let done = Command::new("kill").args([name, &self.process.id().to_string()]).status().unwrap();
-        assert!(done.success());
+        signal(&self.process, name);
     }
 
     fn connect(&self) -> TcpStream {
@@ -141,11 +124,10 @@ impl Answer {
 #[test]
 fn texts_are_predicted_as_on_the_command_line() {
     let dir = models();
-    let server = Server::start(dir.path(), "titles.model");
+    let server = Server::start(&dir, "titles.model");
     let answer = server.predict(json!({ "text": "fish of the sea", "top": 2 })).json();
-    fs::write(dir.path().join("text"), "fish of the sea\n").unwrap();
-    let line = ove(dir.path(), "predict titles.model text --top 2 --json");
-    let expected: Value = serde_json::from_slice(&line.stdout).unwrap();
+    dir.create("text", "fish of the sea\n");
+    let expected = dir.run("predict titles.model text --top 2 --json").json();
     assert_eq!(answer["predictions"][0], expected);
     assert_eq!(answer["predictions"][0]["labels"][0], "sea");
 
@@ -164,7 +146,7 @@ fn texts_are_predicted_as_on_the_command_line() {
 #[test]
 fn features_are_predicted_one_or_many() {
     let dir = models();
-    let server = Server::start(dir.path(), "fruit.model");
+    let server = Server::start(&dir, "fruit.model");
     let one = server.predict(json!({ "features": { "2": 1.0, "4": 0.5 }, "top": 1 })).json();
     assert_eq!(one["predictions"][0]["labels"], json!(["pear"]));
     let many = server.predict(json!({ "features": [{ "1": 1 }, {}, { "3": 1, "999999999": 4 }], "top": 3 })).json();
@@ -185,8 +167,8 @@ fn features_are_predicted_one_or_many() {
 #[test]
 fn a_class_is_explained_by_its_words() {
     let dir = models();
-    fs::write(dir.path().join("names.tsv"), "sea\tThe sea\nforest\tForests\nelsewhere\tNot in the model\n").unwrap();
-    let server = Server::start(dir.path(), "titles.model --names names.tsv");
+    dir.create("names.tsv", "sea\tThe sea\nforest\tForests\nelsewhere\tNot in the model\n");
+    let server = Server::start(&dir, "titles.model --names names.tsv");
     let answer = server.post("/explain", &json!({ "class": "sea", "text": "fish and trees" })).json();
     assert_eq!((&answer["name"], &answer["count"], &answer["rows"]), (&json!("The sea"), &json!(3), &json!(9)));
     assert_eq!(answer["row"]["for"][0]["feature"], "fish");
@@ -226,8 +208,8 @@ fn a_class_is_explained_by_its_words() {
 #[test]
 fn what_can_be_asked_of_a_model() {
     let dir = models();
-    fs::write(dir.path().join("names.tsv"), "sea\tOceans\n").unwrap();
-    let server = Server::start(dir.path(), "titles.model --names names.tsv");
+    dir.create("names.tsv", "sea\tOceans\n");
+    let server = Server::start(&dir, "titles.model --names names.tsv");
     let model = server.get("/model").json();
     assert_eq!((&model["classes"], &model["rows"], &model["takes_texts"]), (&json!(3), &json!(9), &json!(true)));
     assert_eq!(model["options"]["objective"], "one-vs-each");
@@ -255,7 +237,7 @@ fn what_can_be_asked_of_a_model() {
 #[test]
 fn what_cannot_be_read_has_its_status_and_its_reason() {
     let dir = models();
-    let server = Server::start(dir.path(), "titles.model");
+    let server = Server::start(&dir, "titles.model");
     let json_type = "content-type: application/json\r\n";
     let broken = |body: &str| server.send("POST", "/predict", json_type, body).error(400);
     assert!(broken("{\"text\": ").starts_with("not JSON: EOF while parsing"));
@@ -293,7 +275,7 @@ fn what_cannot_be_read_has_its_status_and_its_reason() {
 #[test]
 fn a_body_of_100_megabytes_is_refused() {
     let dir = models();
-    let server = Server::start(dir.path(), "titles.model");
+    let server = Server::start(&dir, "titles.model");
     let length = 100 << 20;
     let head = format!(
         "POST /predict HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n"
@@ -334,7 +316,7 @@ fn resident(server: &Server) -> u64 {
 #[test]
 fn a_thousand_slow_connections_starve_nobody() {
     let dir = models();
-    let server = Server::start(dir.path(), "titles.model");
+    let server = Server::start(&dir, "titles.model");
     let _ = rlimit::increase_nofile_limit(4096);
     let start = Instant::now();
     let slow: Vec<TcpStream> = (0..1000)
@@ -368,8 +350,8 @@ fn a_thousand_slow_connections_starve_nobody() {
 #[test]
 fn a_token_guards_all_but_the_page() {
     let dir = models();
-    fs::write(dir.path().join("token"), "correct-horse\n").unwrap();
-    let server = Server::start(dir.path(), "titles.model --token-file token");
+    dir.create("token", "correct-horse\n");
+    let server = Server::start(&dir, "titles.model --token-file token");
     let with = |header: &str| server.send("GET", "/model", header, "");
     for header in [
         "",
@@ -399,19 +381,16 @@ fn a_token_guards_all_but_the_page() {
 #[test]
 fn it_does_not_start_where_it_should_not() {
     let dir = models();
-    fs::write(dir.path().join("empty"), "\n").unwrap();
+    dir.create("empty", "\n");
     for (words, error) in [
         ("serve titles.model --listen 0.0.0.0:0", "is open to other machines, so it needs a --token-file"),
         ("serve titles.model --listen [::]:0", "is open to other machines, so it needs a --token-file"),
         ("serve titles.model --token-file empty", "empty: a token is one line of visible ASCII characters"),
-        ("serve titles.model --listen nonsense", "an address is like 127.0.0.1:8080"),
+        ("serve titles.model --listen nonsense", "an address has the form 127.0.0.1:8080"),
         ("serve titles.tsv", "not a usable model"),
         ("serve titles.model --names titles.model", "titles.model"),
     ] {
-        let done = ove(dir.path(), words);
-        assert_eq!(done.status.code(), Some(2), "{words}");
-        let stderr = String::from_utf8_lossy(&done.stderr);
-        assert!(stderr.contains(error), "{words}: {stderr}");
+        contains(&dir.run(words).refused(), error);
     }
 }
 
@@ -419,9 +398,9 @@ fn it_does_not_start_where_it_should_not() {
 #[test]
 fn a_new_model_is_loaded_without_losing_a_request() {
     let dir = models();
-    let path = |name: &str| dir.path().join(name);
+    let path = |name: &str| dir.path(name);
     fs::copy(path("titles.model"), path("served")).unwrap();
-    let mut server = Server::start(dir.path(), "served");
+    let mut server = Server::start(&dir, "served");
     let (done, answered) = (AtomicBool::new(false), AtomicUsize::new(0));
     let replace = |server: &Server, name: &str| {
         fs::copy(path(name), path("new")).unwrap();
@@ -478,7 +457,7 @@ fn a_new_model_is_loaded_without_losing_a_request() {
 fn it_stops_after_the_last_answer() {
     let dir = models();
     for signal in ["-TERM", "-INT"] {
-        let mut server = Server::start(dir.path(), "titles.model");
+        let mut server = Server::start(&dir, "titles.model");
         let mut begun = server.connect();
         begun.write_all(b"POST /predict HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 14\r\n\r\n{\"text\"").unwrap();
         // So that the server has seen it.

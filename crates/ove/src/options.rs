@@ -25,7 +25,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::bound::Objective;
 use crate::error::{Error, Result};
-use crate::platform::bytes::Bytes;
+pub use crate::platform::bytes::Bytes;
 use crate::platform::names::names;
 use crate::sample::SamplerKind;
 
@@ -58,7 +58,7 @@ pub struct TrainOptions {
     #[serde(skip)]
     pub calibrate: bool,
     /// The most memory that the weights may take.
-    #[serde(skip)]
+    #[serde(skip, default = "usual_memory")]
     pub memory: Bytes,
 }
 
@@ -72,9 +72,13 @@ impl Default for TrainOptions {
             class_weight: ClassWeight::Equal,
             seed: 0,
             calibrate: false,
-            memory: Bytes(8_000_000_000),
+            memory: usual_memory(),
         }
     }
+}
+
+fn usual_memory() -> Bytes {
+    Bytes(8_000_000_000)
 }
 
 /// How a row and the weights make scores, with the settings that only these scores have.

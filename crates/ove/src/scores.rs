@@ -50,11 +50,9 @@ pub struct Shape {
     pub features: usize,
     /// K.
     pub classes: usize,
-    /// Number of weights that are stored.
-    pub weights: usize,
 }
 
-/// What one row has to say about a model, for [`crate::evaluate`].
+/// What one row has to say about a model, for [`crate::metrics`].
 #[derive(Debug, Clone)]
 pub(crate) struct Measured {
     /// The best classes.
@@ -69,6 +67,9 @@ pub(crate) struct Measured {
 pub(crate) trait Predictor: Send + Sync {
     fn shape(&self) -> Shape;
 
+    /// Number of weights that are stored; trees and pruned weights are counted one by one.
+    fn weight_count(&self) -> usize;
+
     /// The min(k, K) most probable classes of each row, best first; equal ones in class order.
     fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>>;
 
@@ -77,6 +78,9 @@ pub(crate) trait Predictor: Send + Sync {
 
     /// The contribution of a feature with value 1 to the score of a class.
     fn weight(&self, feature: u32, class: u32) -> f32;
+
+    /// The bias of a class, where there is one.
+    fn bias(&self, class: u32) -> Option<f32>;
 
     /// The weights of a class that are not zero, with their features.
     fn weights_of(&self, class: u32) -> Vec<(u32, f32)>;
@@ -155,14 +159,12 @@ impl Scores {
         };
         match self.linear() {
             Some(linear) if linear.layout() == needed => Ok(linear),
-            Some(linear) => Err(Error::Mismatch {
-                found: format!("a start with {}", size(linear.layout())),
-                allowed: format!("training needs {}", size(needed)),
-            }),
-            None => Err(Error::Mismatch {
-                found: "a start with scores of another kind".into(),
-                allowed: "training needs linear ones".into(),
-            }),
+            Some(linear) => Err(Error::Mismatch(format!(
+                "the weights to start from have {}; this training needs {}",
+                size(linear.layout()),
+                size(needed)
+            ))),
+            None => Err(Error::Mismatch("training of linear scores must start from linear scores".into())),
         }
     }
 
@@ -173,13 +175,10 @@ impl Scores {
             Scores::Factored(factored) if (factored.features(), factored.classes(), factored.rank()) == needed => {
                 Ok(factored)
             }
-            _ => Err(Error::Mismatch {
-                found: "a start of another shape".into(),
-                allowed: format!(
-                    "training needs factored scores with {} features, {} classes and rank {rank}",
-                    needed.0, needed.1
-                ),
-            }),
+            _ => Err(Error::Mismatch(format!(
+                "training must start from factored scores with {} features, {} classes and rank {rank}",
+                needed.0, needed.1
+            ))),
         }
     }
 }

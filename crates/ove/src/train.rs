@@ -19,6 +19,7 @@ pub mod categorical;
 pub mod checkpoint;
 mod early_stopping;
 mod fit;
+mod fit_data;
 mod label_weights;
 pub(crate) mod learning_rate;
 mod optimizer;
@@ -28,4 +29,5 @@ mod trees;
 pub(crate) mod validation;
 
 pub use fit::{Chosen, Event, FitStart, Stop, Watch, fit, fit_with};
+pub use fit_data::FitData;
 pub use training::{Progress, Start, Trained, Training};

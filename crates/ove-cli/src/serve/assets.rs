@@ -1,22 +1,21 @@
-//! The page: built from `page/` and carried by the program, so that it needs no network and no files.
+//! The page, part of the program so that it needs no files: `make page` builds `assets/page` from the folder `page` of
+//! the repository.
 
 use axum::Router;
 use axum::http::header::{self, HeaderName};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use crate::page;
-
-/// Nothing but what the server itself gives; charts carry their width as a style.
+/// Allows nothing but what this server sends; charts set their width by a style attribute.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; \
                       img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The page and what it loads.
+/// Routes of the page and of the files that it loads.
 pub fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
-    let html = || async { file("text/html; charset=utf-8", include_str!("../../../../page/dist/index.html")) };
-    let script = || async { file("text/javascript; charset=utf-8", include_str!("../../../../page/dist/page.js")) };
-    let style = || async { file("text/css; charset=utf-8", include_str!("../../../../page/dist/page.css")) };
-    let theme = || async { file("text/css; charset=utf-8", page::css()) };
+    let html = || async { file("text/html; charset=utf-8", include_str!("../../assets/page/index.html")) };
+    let script = || async { file("text/javascript; charset=utf-8", include_str!("../../assets/page/page.js")) };
+    let style = || async { file("text/css; charset=utf-8", include_str!("../../assets/page/page.css")) };
+    let theme = || async { file("text/css; charset=utf-8", ove_report::css()) };
     Router::new()
         .route("/", get(html))
         .route("/page.js", get(script))

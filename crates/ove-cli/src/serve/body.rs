@@ -14,7 +14,7 @@ use super::answer::Fault;
 /// The longest body that is read.
 pub const MOST_BYTES: usize = 4 << 20;
 
-/// How much of a body that is too long is taken and thrown away, so that its sender comes to hear why.
+/// How much of a body that is too long is read and discarded, so that its sender receives the reason.
 const DISCARDED_BYTES: usize = 256 << 20;
 
 /// How long a body may take to arrive.
@@ -48,7 +48,7 @@ fn announced(headers: &HeaderMap) -> Option<usize> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// The bytes of a body. A sender that waits for leave to go on (`Expect: 100-continue`) is refused before it sends.
+/// The bytes of a body. A sender that waits for permission (`Expect: 100-continue`) is refused before it sends.
 async fn read(body: &mut Body, announced: Option<usize>, waits: bool) -> Result<Bytes, Fault> {
     let too_long = || {
         let error = format!("the body is too long: it may have {MOST_BYTES} bytes");

@@ -1,8 +1,8 @@
 //! The model's card as a piece of a page, with the charts of the reports.
 
+use ove_report::{Section, model};
+
 use super::served::Served;
-use crate::page::Section;
-use crate::report;
 
 /// The sections of the card.
 pub fn html(served: &Served) -> String {
@@ -10,5 +10,5 @@ pub fn html(served: &Served) -> String {
         let named = served.class(label).and_then(|class| served.name(class));
         named.unwrap_or(label).to_owned()
     };
-    report::card(&served.model, &name).iter().map(Section::html).collect()
+    model::card(&served.model, &name).iter().map(Section::html).collect()
 }

@@ -1,7 +1,7 @@
-//! Why a class: the words of a text that speak for it and against it, those that do so in general, and its nearest rivals.
+//! Explains a class: the words of a text that contribute most to its score, its largest weights, and its nearest
+//! rivals.
 
-use ove::Dataset;
-use ove::Prediction;
+use ove::{Dataset, Prediction};
 use serde_json::{Value, json};
 
 use super::request::Explain;
@@ -11,11 +11,11 @@ use super::work::rows;
 /// How many rivals are named.
 const RIVALS: usize = 5;
 
-/// How many of the words that speak most for a class find its rivals.
+/// Number of highest-weighted words that find its rivals.
 const WORDS: usize = 50;
 
 /// The explanation.
-pub fn explain(served: &Served, asked: &Explain) -> ove::Result<Value> {
+pub fn explain(served: &Served, asked: &Explain) -> Value {
     let (class, model) = (asked.class, &served.model);
     let weights = falling(model.weights_of(class));
     let mut answer = json!({
@@ -23,20 +23,20 @@ pub fn explain(served: &Served, asked: &Explain) -> ove::Result<Value> {
         "count": model.card.counts[class as usize],
         "rows": model.card.rows,
         "general": sides(served, &weights, asked.top, "weight"),
-        "rivals": rivals(served, class, &weights)?,
+        "rivals": rivals(served, class, &weights),
     });
-    if let Some(linear) = model.linear() {
-        answer["bias"] = linear.bias()[class as usize].into();
+    if let Some(bias) = model.bias(class) {
+        answer["bias"] = bias.into();
     }
     if let Some(name) = served.name(class) {
         answer["name"] = name.into();
     }
     if let Some(input) = &asked.input {
-        let data = rows(&[input], served)?;
+        let data = rows(&[input], served);
         let products = falling(model.explain(data.rows().row(0), class));
         answer["row"] = sides(served, &products, asked.top, "product");
     }
-    Ok(answer)
+    answer
 }
 
 /// The largest first; equal ones by feature.
@@ -45,7 +45,7 @@ fn falling(mut weights: Vec<(u32, f32)>) -> Vec<(u32, f32)> {
     weights
 }
 
-/// Those of a falling list that speak most for a class, and those that speak most against it.
+/// The first positive and the last negative entries of a list in falling order.
 fn sides(served: &Served, falling: &[(u32, f32)], count: usize, what: &str) -> Value {
     let name = |d: u32| served.model.card.feature_name(d as usize).map_or_else(|| d.to_string(), str::to_owned);
     let shown = |&(d, number): &(u32, f32)| json!({ "feature": name(d), "index": d, what: number });
@@ -55,19 +55,19 @@ fn sides(served: &Served, falling: &[(u32, f32)], count: usize, what: &str) -> V
 }
 
 /// The classes that a row of the words that speak most for this class, each as much as it does, would be taken for instead.
-fn rivals(served: &Served, class: u32, falling: &[(u32, f32)]) -> ove::Result<Vec<Value>> {
+fn rivals(served: &Served, class: u32, falling: &[(u32, f32)]) -> Vec<Value> {
     let mut words: Vec<(u32, f32)> = falling.iter().copied().take(WORDS).take_while(|&(_, w)| w > 0.0).collect();
     let length = words.iter().map(|(_, w)| w * w).sum::<f32>().sqrt();
     if length == 0.0 {
-        return Ok(Vec::new());
+        return Vec::new();
     }
     words.sort_unstable_by_key(|&(feature, _)| feature);
     let mut data = Dataset::new(served.model.features(), Vec::new());
     words.iter().for_each(|&(feature, w)| data.push_entry(feature, w / length));
     data.end_row(&[]);
-    let top = served.model.top(data.rows(), 0..1, RIVALS + 1, 0)?.remove(0);
+    let top = served.model.top_k(data.rows(), RIVALS + 1).remove(0);
     let rivals = top.iter().filter(|prediction| prediction.class != class).take(RIVALS);
-    Ok(rivals.map(|&Prediction { class, .. }| described(served, class)).collect())
+    rivals.map(|&Prediction { class, .. }| described(served, class)).collect()
 }
 
 /// A class with how often it occurs.

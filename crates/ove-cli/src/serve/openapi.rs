@@ -1,4 +1,5 @@
-//! The description of the interface, true for the model that is served: whether it takes texts, and how its features are named.
+//! The description of the interface, true for the model that is served: whether it takes texts, and how its features
+//! are named.
 
 use serde_json::{Value, json};
 
@@ -73,7 +74,7 @@ pub fn describe(served: &Served, token: bool) -> Value {
         },
         "paths": {
             "/predict": { "post": posts("The most probable classes of one or many rows", predict(served), &object(&[("predictions", list(&prediction))], 1), &[]) },
-            "/explain": { "post": posts("Which words speak for and against a class: w·x each", explain(served, &class), &explanation, &[("404", "The model has no such class.")]) },
+            "/explain": { "post": posts("The contribution w·x of each word to the score of a class", explain(served, &class), &explanation, &[("404", "The model has no such class.")]) },
             "/model": { "get": gets("What the model is", json!([]), "application/json", model) },
             "/classes": { "get": gets(
                 "Classes whose label or name starts so, the most frequent first",
@@ -161,7 +162,7 @@ fn posts(summary: &str, body: Value, answer: &Value, more: &[(&str, &str)]) -> V
         "408": error("The body took too long to arrive."),
         "413": error("The body is too long."),
         "415": error("The content type is not application/json."),
-        "422": error("The body is JSON, but not what is asked for here."),
+        "422": error("The body is JSON, but not of the expected form."),
         "503": error("Too many requests wait already."),
     });
     for (status, what) in more {
@@ -180,7 +181,7 @@ fn gets(summary: &str, parameters: Value, kind: &str, answer: Value) -> Value {
         "parameters": parameters,
         "responses": {
             "200": { "description": "Done.", "content": { kind: { "schema": answer } } },
-            "400": error("A parameter is not what is asked for here."),
+            "400": error("A parameter is not of the expected form."),
             "401": error("The token is missing or wrong."),
             "503": error("Too many requests wait already."),
         },

@@ -1,5 +1,5 @@
-//! What a request asks: texts or rows of features, and how many classes. Read by hand, so that an error says where it is and what is
-//! allowed there.
+//! What a request asks: texts or rows of features, and how many classes. Read by hand, so that an error says where it
+//! is and what is allowed there.
 
 use serde_json::{Map, Value};
 

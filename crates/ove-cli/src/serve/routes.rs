@@ -39,7 +39,8 @@ pub fn router(server: Arc<Server>) -> Router {
         .route("/classes", get(classes))
         .route("/metrics", get(metrics))
         .route("/card", get(card))
-        // What follows needs no token: the page, which asks for it, what describes the rest, and whether the server is up.
+        // What follows needs no token: the page, which asks for it, what describes the rest, and whether the server is
+        // up.
         .route_layer(middleware::from_fn_with_state(server.clone(), with_token))
         .route("/health", get(health))
         .route("/openapi.json", get(description))
@@ -94,8 +95,7 @@ async fn explain_class(State(server): State<Arc<Server>>, request: Request) -> A
     let value = body::json(request).await?;
     let served = server.served();
     let asked = Explain::read(&value, &served)?;
-    let explained = server.work.run(move || explain::explain(&served, &asked)).await?;
-    explained.map(|value| json(&value)).map_err(|e| Fault::new(StatusCode::INTERNAL_SERVER_ERROR, e.to_string()))
+    Ok(json(&server.work.run(move || explain::explain(&served, &asked)).await?))
 }
 
 async fn model(State(server): State<Arc<Server>>) -> Response {

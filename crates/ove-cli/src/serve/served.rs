@@ -124,9 +124,9 @@ impl Served {
             data.push_entry(0, value);
             data.end_row(&[label]);
         }
-        let options = ove::Options::default();
-        let fit = crate::fit::fit(&data, &options).expect("two rows can be told apart");
+        let go_on = |_: ove::train::Event<'_>| std::ops::ControlFlow::Continue(());
+        let model = ove::fit(&data, &ove::TrainOptions::default(), go_on).expect("two rows can be told apart");
         let (names, features, card) = Default::default();
-        Served { model: crate::fit::into_model(fit, &data, options), names, features, card }
+        Served { model, names, features, card }
     }
 }

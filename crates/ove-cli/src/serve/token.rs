@@ -20,7 +20,7 @@ impl Token {
         Ok(Token(token.into()))
     }
 
-    /// Whether the headers carry it. How long the comparison takes tells nothing but the length.
+    /// Whether the headers contain it. The time of the comparison reveals nothing but the length.
     pub fn is_in(&self, headers: &HeaderMap) -> bool {
         let found = headers.get(header::AUTHORIZATION).map(|value| value.as_bytes());
         let found = found.and_then(|value| value.split_at_checked(7));

@@ -1,15 +1,15 @@
 //! Predicting on all cores: what waits is collected into batches, and what cannot wait is refused.
 //!
-//! Each piece of a request that arrives wakes a thread of a pool, which takes its share of all that wait and predicts their rows
-//! together; a batch never waits for another. A long request comes in pieces, one after the other, so that short ones pass between them.
+//! Each piece of a request that arrives wakes a thread of a pool, which takes its share of all that wait and predicts
+//! their rows together; a batch never waits for another. A long request comes in pieces, one after the other, so that
+//! short ones pass between them.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
 use axum::http::StatusCode;
-use ove::Dataset;
-use ove::Prediction;
+use ove::{Dataset, Prediction};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use tokio::sync::{Semaphore, oneshot};
 
@@ -35,14 +35,14 @@ struct Piece {
     served: Arc<Served>,
     input: Input,
     top: usize,
-    reply: oneshot::Sender<Result<Vec<Vec<Prediction>>, Fault>>,
+    reply: oneshot::Sender<Vec<Vec<Prediction>>>,
 }
 
 impl Work {
-    /// With so many threads, 0 for one a core.
+    /// With this many threads, 0 for one per core.
     pub fn new(threads: usize) -> Result<Self> {
         let builder = ThreadPoolBuilder::new().num_threads(threads).thread_name(|n| format!("predict {n}"));
-        // Whoever waits for a piece of work that panicked hears of it by the end of its channel.
+        // A piece of work that panics closes its channel, which its request notices.
         let pool = builder.panic_handler(|_| {}).build().context("starting threads")?;
         Ok(Work { pool, waiting: Arc::default(), room: Arc::new(Semaphore::new(WAITING)) })
     }
@@ -68,7 +68,7 @@ impl Work {
             self.waiting.lock().expect("no panic while it is locked").push_back(piece);
             let (waiting, threads) = (self.waiting.clone(), self.pool.current_num_threads());
             self.pool.spawn(move || predict_batch(take_batch(&waiting, threads)));
-            predictions.extend(answer.await.map_err(|_| failed())??);
+            predictions.extend(answer.await.map_err(|_| failed())?);
         }
         Ok(predictions)
     }
@@ -114,33 +114,23 @@ fn take_batch(waiting: &Mutex<VecDeque<Piece>>, threads: usize) -> Vec<Piece> {
 fn predict_batch(batch: Vec<Piece>) {
     let Some(first) = batch.first() else { return };
     let top = batch.iter().map(|piece| piece.top).max().unwrap_or(0);
-    let predicted = rows_of(&batch, &first.served).and_then(|data| {
-        // 0 threads: those of the pool that this runs in.
-        first.served.model.top(data.rows(), 0..data.len(), top, 0)
-    });
-    match predicted {
-        Ok(predictions) => {
-            let mut predictions = predictions.into_iter();
-            for piece in batch {
-                let mut own: Vec<_> = predictions.by_ref().take(piece.input.len()).collect();
-                own.iter_mut().for_each(|classes| classes.truncate(piece.top));
-                let _ = piece.reply.send(Ok(own));
-            }
-        }
-        Err(error) => {
-            let fault = || Fault::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string());
-            batch.into_iter().for_each(|piece| drop(piece.reply.send(Err(fault()))));
-        }
+    let data = rows_of(&batch, &first.served);
+    // On the threads of the pool that this runs in.
+    let mut predictions = first.served.model.top_k(data.rows(), top).into_iter();
+    for piece in batch {
+        let mut own: Vec<_> = predictions.by_ref().take(piece.input.len()).collect();
+        own.iter_mut().for_each(|classes| classes.truncate(piece.top));
+        let _ = piece.reply.send(own);
     }
 }
 
-fn rows_of(batch: &[Piece], served: &Served) -> ove::Result<Dataset> {
+fn rows_of(batch: &[Piece], served: &Served) -> Dataset {
     let inputs: Vec<&Input> = batch.iter().map(|piece| &piece.input).collect();
     rows(&inputs, served)
 }
 
 /// The rows of several inputs of one kind, one after the other.
-pub fn rows(inputs: &[&Input], served: &Served) -> ove::Result<Dataset> {
+pub fn rows(inputs: &[&Input], served: &Served) -> Dataset {
     let (mut texts, mut data) = (Vec::new(), Dataset::new(served.model.features(), Vec::new()));
     for input in inputs {
         match input {
@@ -154,8 +144,8 @@ pub fn rows(inputs: &[&Input], served: &Served) -> ove::Result<Dataset> {
         }
     }
     match &served.model.card.text {
-        Some(text) if !texts.is_empty() => text.rows(&texts, 0),
-        _ => Ok(data),
+        Some(text) if !texts.is_empty() => text.rows(&texts),
+        _ => data,
     }
 }
 

@@ -85,7 +85,7 @@ fn make(
     while let Some(input) = pieces.next_piece()? {
         let piece = match (input, &text) {
             (Input::Rows(data), _) => data,
-            (Input::Texts(texts), Some(text)) => texts.rows(text)?,
+            (Input::Texts(texts), Some(text)) => texts.rows(text),
             (Input::Texts(_), None) => unreachable!("a file of texts has a vocabulary"),
         };
         writer.push(&piece)?;

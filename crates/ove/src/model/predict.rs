@@ -37,6 +37,11 @@ impl Model {
         out
     }
 
+    /// The bias of a class; trees have none.
+    pub fn bias(&self, class: u32) -> Option<f32> {
+        self.scores.predictor().bias(class)
+    }
+
     /// The weights of a class that are not zero, with their features: what speaks for the class in general.
     pub fn weights_of(&self, class: u32) -> Vec<(u32, f32)> {
         pool::run(|| self.scores.predictor().weights_of(class))

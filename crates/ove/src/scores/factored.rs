@@ -135,8 +135,11 @@ impl SoftmaxScores for Factored {
 
 impl Predictor for Factored {
     fn shape(&self) -> Shape {
-        let weights = self.features.len() + self.classes.len() + self.bias.len();
-        Shape { features: self.features(), classes: self.classes(), weights }
+        Shape { features: self.features(), classes: self.classes() }
+    }
+
+    fn weight_count(&self) -> usize {
+        self.features.len() + self.classes.len() + self.bias.len()
     }
 
     fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>> {
@@ -150,6 +153,10 @@ impl Predictor for Factored {
     /// u_d·v_k.
     fn weight(&self, feature: u32, class: u32) -> f32 {
         product(self.feature(feature), self.class(class))
+    }
+
+    fn bias(&self, class: u32) -> Option<f32> {
+        Some(self.bias[class as usize])
     }
 
     fn weights_of(&self, class: u32) -> Vec<(u32, f32)> {

@@ -65,7 +65,11 @@ impl SoftmaxScores for SparseLinear {
 
 impl Predictor for SparseLinear {
     fn shape(&self) -> Shape {
-        Shape { features: self.weights.features(), classes: self.bias.len(), weights: self.weights.weights() }
+        Shape { features: self.weights.features(), classes: self.bias.len() }
+    }
+
+    fn weight_count(&self) -> usize {
+        self.weights.weights()
     }
 
     fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>> {
@@ -78,6 +82,10 @@ impl Predictor for SparseLinear {
 
     fn weight(&self, feature: u32, class: u32) -> f32 {
         self.weights.weight_of(feature, class as usize / BLOCK, class as usize % BLOCK)
+    }
+
+    fn bias(&self, class: u32) -> Option<f32> {
+        Some(self.bias[class as usize])
     }
 
     fn weights_of(&self, class: u32) -> Vec<(u32, f32)> {

@@ -12,11 +12,12 @@ use crate::options::{BatchOptions, LinearOptions, ScoreOptions, Solver, TrainOpt
 use crate::platform::math::log_sum_exp;
 use crate::platform::names::names;
 use crate::platform::pool;
+use crate::scores::Scores;
 use crate::train::batch::Batch;
 use crate::train::training::{Progress, Run, Start, Training};
 
-/// Follows an estimate, and may stop it.
-pub type Watch<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + Send + 'a;
+/// Follows an estimate, and may stop it. The function gives the scores of all values that occur, as they are now.
+pub type Watch<'a> = dyn FnMut(&Progress, &dyn Fn() -> Vec<f64>) -> ControlFlow<()> + Send + 'a;
 
 /// How the maximum is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,10 +53,7 @@ pub fn estimate(counts: &[u64], method: Method, options: &TrainOptions, watch: &
     let seen: Vec<usize> = (0..counts.len()).filter(|&k| counts[k] > 0).collect();
     let positive: Vec<u64> = seen.iter().map(|&k| counts[k]).collect();
     if seen.is_empty() {
-        return Err(Error::Mismatch {
-            found: "no value that occurs".into(),
-            allowed: "at least one count is positive".into(),
-        });
+        return Err(Error::Mismatch("at least one count must be positive".into()));
     }
     let scores = match (positive.len(), method) {
         (1, _) => vec![0.0],
@@ -98,11 +96,11 @@ fn by_batch(counts: &[u64], options: &TrainOptions, watch: &mut Watch<'_>) -> Re
     pool::run(|| {
         let mut run = Batch::new(examples, options, &batch, None);
         while let Some(progress) = run.step()? {
-            if watch(&progress).is_break() {
+            if watch(&progress, &|| run.weights().to_vec()).is_break() {
                 break;
             }
         }
-        Ok(run.into_weights())
+        Ok(run.weights().to_vec())
     })
 }
 
@@ -120,12 +118,16 @@ fn by_sampling(counts: &[u64], options: &TrainOptions, watch: &mut Watch<'_>) ->
     pool::run(|| {
         let mut training = Training::new(examples, options, Start::default())?;
         while let Some(progress) = training.step()? {
-            if watch(&progress).is_break() {
+            if watch(&progress, &|| training.snapshot().map(|scores| biases(&scores)).unwrap_or_default()).is_break() {
                 break;
             }
         }
-        let trained = training.finish()?;
-        let linear = trained.scores.linear().expect("linear scores were trained");
-        Ok(linear.bias().iter().map(|&f| f64::from(f)).collect())
+        Ok(biases(&training.finish()?.scores))
     })
+}
+
+/// The scores of a model without features.
+fn biases(scores: &Scores) -> Vec<f64> {
+    let linear = scores.linear().expect("linear scores were trained");
+    linear.bias().iter().map(|&f| f64::from(f)).collect()
 }

@@ -186,8 +186,8 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Tells where the run goes on, so that the next checkpoint is due from there.
-    pub fn went_on(&mut self, epochs: f64) {
+    /// Sets where a run was resumed, so that the next checkpoint is due from there.
+    pub fn resumed_at(&mut self, epochs: f64) {
         self.written = (Instant::now(), epochs);
     }
 

@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 
 use super::calibration::fit_temperature;
 use super::checkpoint::{Saved, StateReader};
+use super::fit_data::FitData;
 use super::training::{Progress, Start, Trained, Training};
 use super::{budget, learning_rate, stochastic, trees, validation};
 use crate::data::{Dataset, Examples, Row};
@@ -56,6 +57,8 @@ pub enum Event<'a> {
     Chosen(Chosen),
     /// There are too few rows to hold some out, so that nothing is chosen and no temperature fitted.
     TooFewRows,
+    /// Rows are held out of training, or were given for it.
+    HeldOut(Examples<'a>),
     /// The run took a step.
     Step {
         /// The run, which can be saved or copied now.
@@ -106,8 +109,8 @@ pub type Watch<'a> = dyn FnMut(Event<'_>) -> ControlFlow<Stop> + Send + 'a;
 /// assert_eq!(best.len(), 200);
 /// # Ok::<(), ove::Error>(())
 /// ```
-pub fn fit(
-    data: &Dataset,
+pub fn fit<'a>(
+    data: impl Into<FitData<'a>>,
     options: &TrainOptions,
     mut watch: impl FnMut(Event<'_>) -> ControlFlow<Stop> + Send,
 ) -> Result<Model> {
@@ -118,12 +121,18 @@ pub fn fit(
 ///
 /// # Errors
 /// As [`fit`], and [`Error::Stopped`] if it was stopped with [`Stop::Discard`].
-pub fn fit_with(data: &Dataset, options: &TrainOptions, start: FitStart<'_>, watch: &mut Watch<'_>) -> Result<Model> {
+pub fn fit_with<'a>(
+    data: impl Into<FitData<'a>>,
+    options: &TrainOptions,
+    start: FitStart<'_>,
+    watch: &mut Watch<'_>,
+) -> Result<Model> {
+    let data = data.into();
     pool::run(|| Fit { data, given: options, start, watch }.run())
 }
 
 struct Fit<'f, 'w, 'x> {
-    data: &'f Dataset,
+    data: FitData<'f>,
     /// The options as they were given.
     given: &'f TrainOptions,
     start: FitStart<'f>,
@@ -139,8 +148,9 @@ struct Split {
 impl Fit<'_, '_, '_> {
     fn run(mut self) -> Result<Model> {
         self.given.check()?;
-        let all = Examples::of(self.data);
+        let all = self.data.examples;
         all.check()?;
+        self.check_names()?;
         let mut options = self.resolve()?;
         let chooses = options.stochastic().is_some()
             && self.given.epochs.is_none()
@@ -154,10 +164,13 @@ impl Fit<'_, '_, '_> {
         let examples = train.as_deref().map_or(all, |index| all.with_index(index));
         let given = self.start.validation.map_or(all, |data| Examples::of(data).with_classes(all.classes));
         let held_out = held_out.as_deref().map(|index| given.with_index(index));
+        if let Some(rows) = held_out {
+            self.tell(Event::HeldOut(rows))?;
+        }
         if chooses {
             self.choose(&mut options, &examples, held_out.as_ref())?;
         }
-        let from = self.start.from.map(|model| grown(model, self.data)).transpose()?;
+        let from = self.start.from.map(|model| grown(model, &all)).transpose()?;
         let start = Start { scores: from.as_ref(), validation: held_out.filter(|_| chooses) };
         let trained = self.train(&mut options, examples, start)?;
         self.tell(Event::Trained(&trained))?;
@@ -166,12 +179,20 @@ impl Fit<'_, '_, '_> {
         Ok(model)
     }
 
+    fn check_names(&self) -> Result<()> {
+        let (named, classes) = (self.data.classes.len(), self.data.examples.classes);
+        match named == classes {
+            true => Ok(()),
+            false => Err(Error::Mismatch(format!("{named} class names do not match {classes} classes"))),
+        }
+    }
+
     /// The options with scores, penalty and cells, which do not depend on held-out rows.
     fn resolve(&self) -> Result<TrainOptions> {
         let (data, mut options) = (self.data, self.given.clone());
-        let classes = data.classes.len();
+        let (features, classes) = (data.examples.rows.features(), data.examples.classes);
         // Trees go through their rows in many orders, so these have to fit in memory.
-        let rows_fit = data.bytes_on_disk() <= options.memory.0;
+        let rows_fit = data.bytes_on_disk <= options.memory.0;
         options.scores.get_or_insert_with(|| match classes >= TREES_FROM && rows_fit {
             true => ScoreOptions::Trees(TreeOptions::default()),
             false => ScoreOptions::Linear(LinearOptions::default()),
@@ -181,7 +202,7 @@ impl Fit<'_, '_, '_> {
         if is_trees {
             options.learning_rate.get_or_insert(trees::LEARNING_RATE);
         }
-        budget::fit_to_memory(&mut options, data.features(), classes, self.start.from.is_none())?;
+        budget::fit_to_memory(&mut options, features, classes, self.start.from.is_none())?;
         Ok(options)
     }
 
@@ -189,10 +210,10 @@ impl Fit<'_, '_, '_> {
     fn split(&mut self, options: &TrainOptions) -> Result<Split> {
         let (train, held_out) = match self.start.validation {
             Some(data) => {
-                let given = Examples::of(data).with_classes(self.data.classes.len());
+                let given = Examples::of(data).with_classes(self.data.examples.classes);
                 (None, validation::sample_given(&given, options.seed))
             }
-            None => match validation::split(&Examples::of(self.data), options.seed) {
+            None => match validation::split(&self.data.examples, options.seed) {
                 Some((held_out, train)) => (Some(train), Some(held_out)),
                 None => (None, None),
             },
@@ -214,7 +235,7 @@ impl Fit<'_, '_, '_> {
             saved.identity().adopt_choices(options);
             return Ok(());
         }
-        options.epochs = Some(learning_rate::epochs_for(self.data.len()));
+        options.epochs = Some(learning_rate::epochs_for(self.data.examples.len()));
         let Some(held_out) = held_out else {
             options.learning_rate = Some(stochastic::LEARNING_RATE);
             return Ok(());
@@ -300,14 +321,14 @@ impl Fit<'_, '_, '_> {
     }
 }
 
-/// The scores of a model with room for the features and classes of this data.
-fn grown(model: &Model, data: &Dataset) -> Result<Scores> {
-    let shape = model.scores.shape();
-    if data.features() < shape.features || data.classes.len() < shape.classes {
-        return Err(Error::Mismatch {
-            found: format!("data with {} features and {} classes", data.features(), data.classes.len()),
-            allowed: format!("the model has {} and {}", shape.features, shape.classes),
-        });
+/// The scores of a model with room for the features and classes of these rows.
+fn grown(model: &Model, examples: &Examples<'_>) -> Result<Scores> {
+    let (shape, features, classes) = (model.scores.shape(), examples.rows.features(), examples.classes);
+    if features < shape.features || classes < shape.classes {
+        return Err(Error::Mismatch(format!(
+            "the data has {features} features and {classes} classes, fewer than the model's {} and {}",
+            shape.features, shape.classes
+        )));
     }
-    model.scores.predictor().grown(data.features(), data.classes.len())
+    model.scores.predictor().grown(features, classes)
 }

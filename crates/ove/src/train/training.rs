@@ -20,13 +20,14 @@
 
 use std::path::Path;
 
-use crate::data::{Dataset, Examples};
+use crate::data::Examples;
 use crate::error::{Error, Result};
 use crate::model::{Card, Model, TracePoint};
 use crate::options::{LinearOptions, ScoreOptions, Solver, TrainOptions};
 use crate::platform::pool;
 use crate::scores::Scores;
 use crate::train::checkpoint::{self, Identity, Saved, State, StateReader, Table};
+use crate::train::fit_data::FitData;
 use crate::train::{batch, stochastic, trees};
 
 /// How far a run is, after a step.
@@ -73,13 +74,14 @@ pub struct Trained {
 }
 
 impl Trained {
-    /// The model, with the names of the data that it was trained on.
-    pub fn into_model(self, data: &Dataset, examples: &Examples<'_>) -> Model {
+    /// The model, with the names of the classes and features of the rows that it was trained on.
+    pub fn into_model<'a>(self, data: impl Into<FitData<'a>>, examples: &Examples<'_>) -> Model {
+        let data = data.into();
         let card = Card {
-            feature_names: data.feature_names.clone(),
+            feature_names: data.feature_names.to_vec(),
             finished: self.finished,
             trace: self.trace,
-            ..Card::new(self.options, data.classes.clone(), examples.counts(), examples.len() as u64)
+            ..Card::new(self.options, data.classes.to_vec(), examples.counts(), examples.len() as u64)
         };
         Model { scores: self.scores, card }
     }
@@ -163,6 +165,16 @@ impl<'a> Training<'a> {
         Ok(progress)
     }
 
+    /// The options of the run.
+    pub fn options(&self) -> &TrainOptions {
+        &self.options
+    }
+
+    /// The rows that it trains on.
+    pub fn examples(&self) -> Examples<'a> {
+        self.examples
+    }
+
     /// How far the run was after its last step.
     pub fn progress(&self) -> Option<Progress> {
         self.last
@@ -238,10 +250,9 @@ impl<'a> Training<'a> {
 
 fn check_class_weight(examples: &Examples<'_>, options: &TrainOptions) -> Result<()> {
     match &options.class_weight {
-        crate::options::ClassWeight::Listed(weights) if weights.len() != examples.classes => Err(Error::Mismatch {
-            found: format!("{} class weights for {} classes", weights.len(), examples.classes),
-            allowed: "each class has one".into(),
-        }),
+        crate::options::ClassWeight::Listed(weights) if weights.len() != examples.classes => {
+            Err(Error::Mismatch(format!("{} class weights do not match {} classes", weights.len(), examples.classes)))
+        }
         _ => Ok(()),
     }
 }

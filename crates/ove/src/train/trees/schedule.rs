@@ -17,10 +17,10 @@ use super::{Task, blocks, epochs};
 use crate::platform::random::Stream;
 
 /// The time of a step. Threads wait for each other at its end, for half of [`ROWS`] rows on average.
-const SLICE: Duration = Duration::from_millis(200);
+const SLICE: Duration = Duration::from_millis(100);
 
 /// Rows between two looks at the clock.
-const ROWS: usize = 256;
+const ROWS: usize = 64;
 
 /// Rows that every node has seen at least before a run that is stopped gives a model.
 const LEAST_ROWS: usize = 4096;

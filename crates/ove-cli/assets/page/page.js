@@ -1,0 +1,456 @@
+// src/element.ts
+/** An element with attributes (a function under `on…` is a listener) and children. */
+function h(tag, attributes = {}, ...children) {
+	const element = document.createElement(tag);
+	for (const [name, value] of Object.entries(attributes)) {
+		if (value === void 0 || value === false) continue;
+		if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+		else element.setAttribute(name, value === true ? "" : String(value));
+	}
+	element.append(...children.filter((child) => child instanceof Node || typeof child === "string"));
+	return element;
+}
+/** Markup that this server has made, such as its charts. */
+function markup(html) {
+	const template = document.createElement("template");
+	template.innerHTML = html;
+	return template.content;
+}
+var whole = new Intl.NumberFormat("en");
+/** With its thousands apart. */
+var count = (number) => whole.format(number);
+/** As a share: 42%, 3.1%, 0.02%. */
+function percent(share) {
+	const value = 100 * share;
+	const digits = value >= 9.95 ? 0 : value >= .095 ? 1 : 2;
+	return value > 0 && value < .005 ? "<0.01%" : `${value.toFixed(digits)}%`;
+}
+/** With its sign, and a minus as wide as the plus. */
+var signed = (number) => `${number < 0 ? "−" : "+"}${Math.abs(number).toFixed(2)}`;
+// src/server.ts
+/** The server asks for a token, or for another one. */
+var TokenNeeded = class extends Error {};
+var KEY = "ove-token";
+var keepToken = (token) => sessionStorage.setItem(KEY, token);
+var hasToken = () => sessionStorage.getItem(KEY) !== null;
+async function ask(path, body) {
+	const headers = {};
+	const token = sessionStorage.getItem(KEY);
+	if (token !== null) headers["authorization"] = `Bearer ${token}`;
+	if (body !== void 0) headers["content-type"] = "application/json";
+	const request = body === void 0 ? { headers } : {
+		method: "POST",
+		headers,
+		body: JSON.stringify(body)
+	};
+	const response = await fetch(path, request);
+	if (response.status === 401) {
+		sessionStorage.removeItem(KEY);
+		throw new TokenNeeded();
+	}
+	if (!response.ok) {
+		const { error } = await response.json().catch(() => ({}));
+		throw new Error(error ?? `the server answered ${response.status}`);
+	}
+	return response;
+}
+var get = async (path) => (await ask(path)).json();
+var health = () => get("health");
+var model = () => get("model");
+var card = async () => (await ask("card")).text();
+var training = () => get("training");
+var classes = (prefix) => get(`classes?limit=30&prefix=${encodeURIComponent(prefix)}`);
+async function predict(input, top) {
+	return (await (await ask("predict", {
+		...input,
+		top
+	})).json()).predictions[0] ?? {
+		labels: [],
+		probabilities: []
+	};
+}
+var explain = async (label, input) => (await ask("explain", {
+	class: label,
+	...input,
+	top: 8
+})).json();
+// src/detail.ts
+/** Words with a bar each, on one scale: to the right of the axis what speaks for the class, to the left what speaks against it. */
+function bars(title, words) {
+	const numbers = words.map(({ number }) => number);
+	const [least, most] = [Math.min(...numbers, 0), Math.max(...numbers, 1e-9)];
+	const share = (number) => 100 * number / (most - least);
+	const item = ({ word, number }) => {
+		const place = `left:${share(Math.min(number, 0) - least)}%;width:${share(Math.abs(number))}%`;
+		const bar = h("span", {
+			class: `bar ${number < 0 ? "against" : "for"}`,
+			style: place
+		});
+		return h("li", {}, h("span", { class: "word" }, word.feature), h("span", {
+			class: "axis",
+			"aria-hidden": "true"
+		}, bar), h("span", { class: "number" }, signed(number)));
+	};
+	return h("section", {}, h("h3", {}, title), h("ul", {
+		class: "words",
+		style: `--axis:${share(-least)}%`
+	}, ...words.map(item)));
+}
+/** The text, its words shaded by how much they say. */
+function shaded(text, words) {
+	const most = Math.max(...words.map(({ number }) => Math.abs(number)), 1e-9);
+	const number = new Map(words.map(({ word, number }) => [word.feature, number]));
+	return h("p", { class: "shaded" }, ...text.slice(0, 600).split(/([\p{L}\p{N}_]+)/u).map((piece) => {
+		const value = number.get(piece.toLowerCase()) ?? 0;
+		const share = Math.abs(value) / most;
+		if (share < .02) return piece;
+		return h("mark", {
+			class: value < 0 ? "against" : "for",
+			style: `--share:${(55 * share).toFixed(0)}%`,
+			title: signed(value)
+		}, piece);
+	}), text.length > 600 && "…");
+}
+function about(found, input, open) {
+	const products = found.row && [...found.row.for.map((word) => ({
+		word,
+		number: word.product
+	})), ...found.row.against.map((word) => ({
+		word,
+		number: word.product
+	})).reverse()];
+	const weights = [...found.general.for.map((word) => ({
+		word,
+		number: word.weight
+	})), ...found.general.against.slice(0, 4).map((word) => ({
+		word,
+		number: word.weight
+	})).reverse()];
+	const nothing = products?.length === 0 && h("p", { class: "quiet" }, "No word here speaks for it or against it.");
+	const rival = (rival) => h("li", {}, h("button", {
+		type: "button",
+		class: "link",
+		onclick: () => open(rival.class)
+	}, rival.name ?? rival.class), h("span", { class: "number" }, count(rival.count)));
+	const name = found.name ?? found.class;
+	return [
+		h("h2", { tabindex: "-1" }, name),
+		h("p", { class: "quiet" }, name !== found.class && `${found.class} · `, `${count(found.count)} of ${count(found.rows)} training rows (${percent(found.count / found.rows)})`),
+		...products && input && "text" in input ? [shaded(input.text, products)] : [],
+		...products?.length ? [bars("In this text", products)] : [],
+		...nothing ? [nothing] : [],
+		bars("In general", weights),
+		...found.rivals.length ? [h("section", {}, h("h3", {}, "Nearest rivals"), h("ul", { class: "rivals" }, ...found.rivals.map(rival)))] : []
+	];
+}
+/** A place for classes, one at a time. */
+var Detail = class {
+	failed;
+	shown;
+	element = h("aside", {
+		class: "detail",
+		"aria-label": "About the class",
+		"aria-live": "polite",
+		hidden: true
+	});
+	asked = 0;
+	label = null;
+	constructor(failed, shown = () => {}) {
+		this.failed = failed;
+		this.shown = shown;
+	}
+	/** Shows a class; the focus goes there if somebody asked for it. */
+	async show(label, input, focus = true) {
+		const asked = ++this.asked;
+		try {
+			const found = await explain(label, input);
+			if (asked !== this.asked) return;
+			this.label = label;
+			this.element.replaceChildren(...about(found, input, (rival) => void this.show(rival, input)));
+			this.element.hidden = false;
+			this.shown(label);
+			if (focus) this.element.querySelector("h2")?.focus({ preventScroll: innerWidth >= 900 });
+		} catch (error) {
+			this.failed(error);
+		}
+	}
+	/** The same class for another text. */
+	again(input) {
+		if (this.label !== null && !this.element.hidden) this.show(this.label, input, false);
+	}
+	hide() {
+		this.asked++;
+		this.label = null;
+		this.element.hidden = true;
+	}
+};
+// src/classes.ts
+function classesView(failed) {
+	const list = h("ul", {
+		class: "classes",
+		"aria-label": "Classes"
+	});
+	const status = h("p", {
+		class: "quiet",
+		role: "status"
+	});
+	const select = (label) => {
+		for (const button of list.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.dataset["class"] === label));
+	};
+	const detail = new Detail(failed, select);
+	const row = (found) => h("li", {}, h("button", {
+		type: "button",
+		"data-class": found.class,
+		"aria-pressed": "false",
+		onclick: () => void detail.show(found.class, null)
+	}, h("span", { class: "name" }, found.name ?? found.class), h("span", { class: "number" }, count(found.count))));
+	let asked = 0;
+	const find = async () => {
+		const ask = ++asked;
+		try {
+			const found = await classes(box.value.trim());
+			if (ask !== asked) return;
+			list.replaceChildren(...found.classes.map(row));
+			const shown = found.classes.length;
+			status.textContent = shown < found.total ? `${shown} of ${count(found.total)}, the most frequent first` : `${count(found.total)} found`;
+		} catch (error) {
+			failed(error);
+		}
+	};
+	const box = h("input", {
+		id: "prefix",
+		type: "search",
+		placeholder: "Starts with",
+		autocomplete: "off",
+		oninput: () => void find()
+	});
+	find();
+	return h("div", { class: "columns" }, h("div", { class: "ask" }, h("label", { for: "prefix" }, "Class"), box, status, list), detail.element);
+}
+// src/training.ts
+var PAUSE$1 = 700;
+function duration(seconds) {
+	const whole = Math.round(seconds);
+	if (whole < 60) return `${whole} s`;
+	if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+	return `${Math.floor(whole / 3600)} h ${Math.floor(whole % 3600 / 60)} min`;
+}
+function figures(run) {
+	const maybe = (name, value, show) => value === null ? [] : [[name, show(value)]];
+	return [
+		...maybe("bound per row", run.bound, (bound) => bound.toFixed(4).replace("-", "−")),
+		...maybe("held-out error", run.error, (error) => error.toFixed(4)),
+		...maybe("held-out nlpd", run.nlpd, (nlpd) => nlpd.toFixed(4)),
+		...maybe("learning rate", run.learning_rate, (rate) => rate.toPrecision(3)),
+		...maybe("epoch", run.epoch, count),
+		["updates per second", count(Math.round(run.updates_per_second))],
+		...maybe("memory", run.memory_bytes, (bytes) => bytes < 1e9 ? `${(bytes / 1e6).toFixed(0)} MB` : `${(bytes / 1e9).toFixed(2)} GB`),
+		["time", duration(run.seconds)],
+		...maybe("time left", run.state === "running" ? run.seconds_left : null, duration)
+	];
+}
+function trainingView() {
+	const heading = h("h2", {}, "Training");
+	const bar = h("progress", {
+		max: "1",
+		value: "0",
+		"aria-label": "Done"
+	});
+	const tiles = h("dl", { class: "tiles" });
+	const charts = h("div", { class: "charts" });
+	const show = (run) => {
+		heading.textContent = run.state === "finished" ? "Training is finished" : `Training, ${percent(run.done)} done`;
+		document.title = `${run.state === "finished" ? "Finished" : percent(run.done)} – ove`;
+		bar.value = run.done;
+		tiles.replaceChildren(...figures(run).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+		charts.replaceChildren(...run.charts.map((svg) => h("figure", {}, markup(svg))));
+	};
+	let last = null;
+	const poll = async () => {
+		try {
+			last = await training();
+			show(last);
+			if (last.state === "finished") return;
+		} catch {
+			heading.textContent = last === null ? "The run does not answer" : "The run has ended, or does not answer";
+			return;
+		}
+		setTimeout(() => void poll(), PAUSE$1);
+	};
+	poll();
+	return h("div", { class: "training" }, heading, bar, tiles, charts);
+}
+// src/try.ts
+var TOP = 10;
+var PAUSE = 120;
+/** Features as in data files: `3:0.5 17:1`. */
+function features(text) {
+	const pairs = text.split(/[\s,]+/).filter(Boolean).map((pair) => {
+		const [, name, value] = /^(.+):(.+)$/.exec(pair) ?? [];
+		const number = Number(value);
+		if (name === void 0 || value === void 0 || !Number.isFinite(number)) throw new Error(`“${pair}”: a feature and its value are written like 17:0.5`);
+		return [name, number];
+	});
+	return { features: Object.fromEntries(pairs) };
+}
+function tryView(model, failed) {
+	const list = h("ol", {
+		class: "classes",
+		"aria-label": "Most probable classes"
+	});
+	const status = h("p", {
+		class: "quiet",
+		role: "status"
+	});
+	const select = (label) => {
+		for (const button of list.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.dataset["class"] === label));
+	};
+	const detail = new Detail(failed, select);
+	const what = model.takes_texts ? "Text" : "Features";
+	const box = h("textarea", {
+		id: "text",
+		rows: "3",
+		placeholder: model.takes_texts ? "Type or paste a text" : "Features and their values, such as 3:0.5 17:1",
+		spellcheck: "false",
+		autocomplete: "off",
+		oninput: () => later()
+	});
+	const row = (found, at) => {
+		const label = found.labels[at] ?? "";
+		const share = found.probabilities[at] ?? 0;
+		return h("li", {}, h("button", {
+			type: "button",
+			"data-class": label,
+			"aria-pressed": "false",
+			onclick: () => void detail.show(label, current)
+		}, h("span", { class: "name" }, found.names?.[at] ?? label), h("span", {
+			class: "track",
+			"aria-hidden": "true"
+		}, h("span", {
+			class: "bar for",
+			style: `width:${100 * share}%`
+		})), h("span", { class: "number" }, percent(share))));
+	};
+	let current = null;
+	let asked = 0;
+	let timer = 0;
+	const later = () => {
+		clearTimeout(timer);
+		timer = setTimeout(() => void now(), PAUSE);
+	};
+	const now = async () => {
+		const ask = ++asked;
+		const text = box.value.trim();
+		if (text === "") {
+			current = null;
+			list.replaceChildren();
+			detail.hide();
+			status.textContent = "";
+			return;
+		}
+		try {
+			const input = model.takes_texts ? { text } : features(text);
+			const found = await predict(input, TOP);
+			if (ask !== asked) return;
+			current = input;
+			const pressed = list.querySelector("[aria-pressed=true]")?.dataset["class"];
+			list.replaceChildren(...found.labels.map((_, at) => row(found, at)));
+			if (pressed !== void 0) select(pressed);
+			detail.again(current);
+			status.textContent = "";
+		} catch (error) {
+			if (error instanceof Error && ask === asked) status.textContent = error.message;
+			failed(error);
+		}
+	};
+	list.addEventListener("keydown", (event) => {
+		const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+		const buttons = [...list.querySelectorAll("button")];
+		const next = buttons[buttons.indexOf(document.activeElement) + step];
+		if (step === 0 || next === void 0) return;
+		event.preventDefault();
+		next.focus();
+	});
+	return h("div", { class: "columns" }, h("div", { class: "ask" }, h("label", { for: "text" }, what), box, status, list), detail.element);
+}
+// src/main.ts
+var content = document.querySelector("#content");
+var views = document.querySelector("#views");
+var summary = document.querySelector("#summary");
+function failed(error) {
+	if (error instanceof TokenNeeded) askForToken("That token is not the right one.");
+	else summary.textContent = error instanceof Error ? error.message : String(error);
+}
+function askForToken(why) {
+	const field = h("input", {
+		id: "token",
+		autocomplete: "off",
+		spellcheck: "false",
+		required: true
+	});
+	const enter = (event) => {
+		event.preventDefault();
+		keepToken(field.value.trim());
+		start();
+	};
+	views.replaceChildren();
+	content.replaceChildren(h("form", {
+		class: "token",
+		onsubmit: enter
+	}, h("p", {}, why), h("label", { for: "token" }, "Token"), field, h("button", {}, "Go on")));
+	field.focus();
+}
+/** One view a tab; each is made when it is first wanted and kept, so that nothing typed is lost. */
+function tabs(all) {
+	const made = /* @__PURE__ */ new Map();
+	const links = all.map(([id, title]) => h("a", { href: `#${id}` }, title));
+	const show = async () => {
+		const at = Math.max(0, all.findIndex(([id]) => location.hash === `#${id}`));
+		const [id, , make] = all[at];
+		links.forEach((link, n) => n === at ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current"));
+		try {
+			if (!made.has(id)) made.set(id, await make());
+			content.replaceChildren(made.get(id));
+		} catch (error) {
+			failed(error);
+		}
+	};
+	views.replaceChildren(...links);
+	window.onhashchange = () => void show();
+	show();
+}
+async function start() {
+	try {
+		const { serves, token } = await health();
+		if (serves === "training") {
+			content.replaceChildren(trainingView());
+			return;
+		}
+		if (token && !hasToken()) {
+			askForToken("This server asks for a token.");
+			return;
+		}
+		const found = await model();
+		summary.textContent = `${count(found.classes)} classes · ${count(found.features)} ${found.takes_texts ? "words" : "features"} · ${count(found.rows)} training rows`;
+		tabs([
+			[
+				"try",
+				"Try it",
+				() => tryView(found, failed)
+			],
+			[
+				"classes",
+				"Classes",
+				() => classesView(failed)
+			],
+			[
+				"model",
+				"The model",
+				async () => h("article", { class: "card" }, markup(await card()))
+			]
+		]);
+	} catch (error) {
+		failed(error);
+	}
+}
+start();

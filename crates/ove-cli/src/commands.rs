@@ -1,0 +1,85 @@
+//! The commands, one module each.
+
+mod bound;
+mod convert;
+mod demo;
+mod estimate;
+mod evaluate;
+mod generate;
+mod inspect;
+mod predict;
+mod reproduce;
+#[cfg(feature = "serve")]
+mod serve;
+mod train;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+/// A command with its arguments.
+#[derive(Subcommand)]
+pub enum Command {
+    Demo(demo::Args),
+    Train(Box<train::Args>),
+    Predict(predict::Args),
+    Evaluate(evaluate::Args),
+    Inspect(inspect::Args),
+    #[cfg(feature = "serve")]
+    Serve(serve::Args),
+    Convert(convert::Args),
+    Bound(bound::Args),
+    Estimate(estimate::Args),
+    Reproduce(reproduce::Args),
+    Generate(generate::Args),
+}
+
+impl Command {
+    /// Runs the command, on the threads that its flag asks for.
+    pub fn run(self) -> Result<()> {
+        match self.threads() {
+            Some(threads) => ove::with_threads(threads, || self.run_here())?,
+            None => self.run_here(),
+        }
+    }
+
+    /// What `--threads` says, for commands whose work runs in parallel here; the server has threads of its own.
+    fn threads(&self) -> Option<usize> {
+        match self {
+            Command::Demo(args) => Some(args.threads.threads),
+            Command::Train(args) => Some(args.threads.threads),
+            Command::Predict(args) => Some(args.threads.threads),
+            Command::Evaluate(args) => Some(args.threads.threads),
+            Command::Convert(args) => Some(args.threads.threads),
+            Command::Estimate(args) => Some(args.threads.threads),
+            Command::Reproduce(args) => Some(args.threads.threads),
+            Command::Generate(_) => Some(0),
+            _ => None,
+        }
+    }
+
+    fn run_here(self) -> Result<()> {
+        match self {
+            Command::Demo(args) => demo::run(args),
+            Command::Train(args) => train::run(*args),
+            Command::Predict(args) => predict::run(args),
+            Command::Evaluate(args) => evaluate::run(args),
+            Command::Inspect(args) => inspect::run(args),
+            #[cfg(feature = "serve")]
+            Command::Serve(args) => serve::run(args),
+            Command::Convert(args) => convert::run(args),
+            Command::Bound(args) => bound::run(args),
+            Command::Estimate(args) => estimate::run(args),
+            Command::Reproduce(args) => reproduce::run(args),
+            Command::Generate(args) => generate::run(args),
+        }
+    }
+
+    /// Whether the command handles Ctrl-C and SIGTERM itself.
+    pub fn handles_signals(&self) -> bool {
+        match self {
+            #[cfg(feature = "serve")]
+            Command::Serve(_) => true,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! `ove estimate`.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use ove::TrainOptions;
+use ove::bound::Objective;
+use ove::io::read::counts;
+use ove::train::categorical::{Method, estimate};
+use serde_json::json;
+
+use crate::flags::{LinearFlags, ThreadFlags, choice};
+use crate::run::{interrupt, progress};
+use crate::terminal::{note, say};
+
+/// Estimate probabilities from counts
+///
+/// The non-parametric case of the paper: one free score per value. Exact likelihood and one-vs-each bound agree on N_k/N; Bouchard's
+/// bound exaggerates.
+#[derive(clap::Args)]
+#[command(after_help = "Example: printf 'cat\\t7\\ndog\\t2\\n' | ove estimate - --objective bouchard")]
+pub struct Args {
+    /// A file with one count per line, or `name<TAB>count`; `-` is stdin
+    counts: PathBuf,
+    /// How the maximum is found; by its formula where there is one, else by batch, if not given
+    #[arg(long, value_parser = choice!(Method))]
+    method: Option<Method>,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    pub threads: ThreadFlags,
+    #[command(flatten)]
+    linear: LinearFlags,
+}
+
+/// Estimates.
+pub fn run(args: Args) -> Result<()> {
+    let values = counts::read(&args.counts)?;
+    let counts: Vec<u64> = values.iter().map(|value| value.count).collect();
+    let occurring = counts.iter().filter(|&&count| count > 0).count();
+    let objective = args.linear.objective.objective.unwrap_or(Objective::OneVsEach);
+    let method = args.method.unwrap_or(Method::best_for(objective, occurring));
+    let options = options(&args, method)?;
+    let mut line = progress::Line::new(counts.iter().sum::<u64>() as usize);
+    let probabilities = interrupt::held(|| {
+        estimate(&counts, method, &options, &mut |progress, _| {
+            line.update(progress);
+            interrupt::flow()
+        })
+    })?;
+    line.finish();
+    if args.json {
+        let names: Vec<&str> = values.iter().map(|value| value.name.as_str()).collect();
+        let object = json!({
+            "objective": objective,
+            "method": method,
+            "names": names,
+            "counts": counts,
+            "probabilities": probabilities,
+        });
+        say!("{object}")?;
+        return Ok(());
+    }
+    note!("{objective} by {method}");
+    for (value, p) in values.iter().zip(probabilities) {
+        say!("{}\t{}\t{p:.8}", value.name, value.count)?;
+    }
+    Ok(())
+}
+
+/// The settings that were given, for the solver of the method.
+fn options(args: &Args, method: Method) -> Result<TrainOptions> {
+    let mut settings = serde_json::to_value(&args.linear)?;
+    settings["solver"] = json!(if method == Method::Stochastic { "stochastic" } else { "batch" });
+    if method == Method::Batch && settings["tolerance"].is_null() {
+        // Few scores are cheap to find exactly.
+        settings["tolerance"] = json!(1e-10);
+    }
+    if method == Method::Stochastic {
+        // A run that is not told otherwise takes the defaults of training.
+        for (name, usual) in [("epochs", json!(5)), ("learning_rate", json!(0.1))] {
+            if settings[name].is_null() {
+                settings[name] = usual;
+            }
+        }
+    }
+    Ok(TrainOptions::from_settings(&settings)?)
+}

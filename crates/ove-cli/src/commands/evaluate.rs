@@ -1,0 +1,107 @@
+//! `ove evaluate`.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::Result;
+use ove::{Dataset, Evaluation, Model};
+use ove_report::model::evaluation_page;
+use serde_json::{Map, Value};
+
+use crate::files;
+use crate::flags::{DataFlags, ThreadFlags};
+use crate::run::memory;
+use crate::terminal::say;
+
+/// Measure a model on rows whose classes are known
+///
+/// Probabilities are those of the exact softmax over all classes. If a row has several labels, each counts in nlpd and
+/// bound; a row whose best class is none of them is an error. A label that the model never saw is left out of nlpd and
+/// bound and counts as missed elsewhere.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The model
+    model: PathBuf,
+    /// Rows or texts with classes, as the model was trained on
+    data: PathBuf,
+    #[command(flatten)]
+    input: DataFlags,
+    #[command(flatten)]
+    pub threads: ThreadFlags,
+    /// Write a page with charts: reliability, the most confused classes, how the model was trained
+    #[arg(long, value_name = "HTML")]
+    report: Option<PathBuf>,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Evaluates.
+pub fn run(args: Args) -> Result<()> {
+    let model = Model::load(&args.model)?;
+    let data = args.input.read_for(&model, &args.data, true)?;
+    let timed = evaluate(&model, &data)?;
+    if let Some(path) = &args.report {
+        let page = evaluation_page(&model, &timed.evaluation, &args.data.display().to_string());
+        files::write(path, &page.html())?;
+    }
+    if args.json {
+        say!("{}", Value::Object(timed.json()))?;
+    } else {
+        timed.print()?;
+    }
+    Ok(())
+}
+
+/// An evaluation with the time it took.
+pub struct Timed {
+    /// What was found.
+    pub evaluation: Evaluation,
+    /// How long scoring all rows took.
+    pub predict_seconds: f64,
+}
+
+/// Evaluates and takes the time.
+pub fn evaluate(model: &Model, data: &Dataset) -> Result<Timed> {
+    let start = Instant::now();
+    let evaluation = ove::evaluate(model, data.rows(), &data.labels)?;
+    Ok(Timed { evaluation, predict_seconds: start.elapsed().as_secs_f64() })
+}
+
+impl Timed {
+    /// The keys of `--json`.
+    pub fn json(&self) -> Map<String, Value> {
+        let Ok(Value::Object(mut map)) = serde_json::to_value(&self.evaluation) else { unreachable!("it is a struct") };
+        map.insert("predict_seconds".into(), self.predict_seconds.into());
+        map.insert("peak_memory_bytes".into(), memory::peak_bytes().into());
+        map
+    }
+
+    /// For people.
+    pub fn print(&self) -> Result<()> {
+        let e = &self.evaluation;
+        say!("rows             {} ({:.2} s)", e.rows, self.predict_seconds)?;
+        if e.unknown_rows > 0 {
+            say!("unknown class    {} rows, each counted as an error and left out of nlpd and bound", e.unknown_rows)?;
+        }
+        say!("error            {:.4}", e.error)?;
+        say!("nlpd             {:.4}", e.nlpd)?;
+        if let (Some(bound), Some(gap)) = (e.bound, e.gap) {
+            let (per_row, below) = (per(bound, e), per(gap, e));
+            say!("bound            {bound:.2} ({per_row:.4} per row, {below:.4} below the exact value)")?;
+        }
+        if let Some(rivals) = e.effective_rivals {
+            say!("rivals           {rivals:.1} of {} remaining classes carry the gradient", e.classes - 1)?;
+        }
+        say!("precision@1/3/5  {:.4} {:.4} {:.4}", e.precision_at_1, e.precision_at_3, e.precision_at_5)?;
+        say!("nDCG@3/5         {:.4} {:.4}", e.ndcg_at_3, e.ndcg_at_5)?;
+        say!("PSP@1/3/5        {:.4} {:.4} {:.4}", e.psp_at_1, e.psp_at_3, e.psp_at_5)?;
+        let before = e.ece_uncalibrated.map_or(String::new(), |ece| format!(" ({ece:.4} before calibration)"));
+        say!("ECE              {:.4}{before}", e.ece)?;
+        Ok(())
+    }
+}
+
+fn per(total: f64, e: &Evaluation) -> f64 {
+    total / (e.rows - e.unknown_rows).max(1) as f64
+}

@@ -1,0 +1,117 @@
+//! `ove inspect`.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use ove::{Error, Model};
+use serde_json::{Value, json};
+
+use crate::terminal::say;
+
+/// Show what a model is
+///
+/// Without --class: its size, how it was trained and the curve of its bound. With it: the features with the
+/// highest and the lowest weights.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The model
+    model: PathBuf,
+    /// The class to look at
+    #[arg(long, value_name = "NAME")]
+    class: Option<String>,
+    /// How many features to show for and against a class
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Shows.
+pub fn run(args: Args) -> Result<()> {
+    let model = Model::load(&args.model)?;
+    match &args.class {
+        Some(name) => show_class(&model, name, &args),
+        None => show_model(&model, args.json),
+    }
+}
+
+fn show_model(model: &Model, as_json: bool) -> Result<()> {
+    let card = &model.card;
+    let mut options = serde_json::to_value(&card.options)?;
+    if let Some(text) = &card.text {
+        options["text"] = serde_json::to_value(text)?;
+    }
+    if as_json {
+        let object = json!({
+            "classes": model.classes(),
+            "features": model.features(),
+            "rows": card.rows,
+            "finished": card.finished,
+            "options": options,
+            "trace": card.trace,
+        });
+        say!("{object}")?;
+        return Ok(());
+    }
+    say!("{} classes, {} features, {} training rows", model.classes(), model.features(), card.rows)?;
+    if !card.finished {
+        say!("training was not finished")?;
+    }
+    let mut by_count: Vec<usize> = (0..card.classes.len()).collect();
+    by_count.sort_by_key(|&k| std::cmp::Reverse(card.counts[k]));
+    let most: Vec<String> =
+        by_count.iter().take(5).map(|&k| format!("{} ({})", card.classes[k], card.counts[k])).collect();
+    say!("most frequent: {}", most.join(", "))?;
+    say!("\noptions")?;
+    if let Value::Object(options) = options {
+        for (name, value) in options {
+            say!("  {name:<16} {value}")?;
+        }
+    }
+    say!("\nupdates      bound    bound per row")?;
+    for point in card.trace.iter().step_by(card.trace.len().div_ceil(12).max(1)) {
+        say!("{:>8}  {:>12.2}  {:>10.4}", point.updates, point.bound, point.bound / card.rows as f64)?;
+    }
+    Ok(())
+}
+
+fn show_class(model: &Model, name: &str, args: &Args) -> Result<()> {
+    let card = &model.card;
+    let class = card.classes.iter().position(|class| class == name).ok_or_else(|| {
+        let must = format!("be one of the model's {} classes, such as {}", card.classes.len(), card.classes[0]);
+        Error::setting("class", must, format!("`{name}`"))
+    })?;
+    let mut weights = model.weights_of(class as u32);
+    weights.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let count = args.top.min(weights.len());
+    let bias = model.bias(class as u32);
+    let speaks_for = weights[..count].iter().filter(|(_, w)| *w > 0.0);
+    let speaks_against = weights[weights.len() - count..].iter().rev().filter(|(_, w)| *w < 0.0);
+    let feature = |d: u32| card.feature_name(d as usize).map_or_else(|| format!("feature {d}"), str::to_owned);
+    if args.json {
+        let list = |weights: &mut dyn Iterator<Item = &(u32, f32)>| -> Vec<Value> {
+            weights.map(|&(d, w)| json!({ "feature": feature(d), "index": d, "weight": w })).collect()
+        };
+        let object = json!({
+            "class": name,
+            "count": card.counts[class],
+            "bias": bias,
+            "for": list(&mut speaks_for.clone()),
+            "against": list(&mut speaks_against.clone()),
+        });
+        say!("{object}")?;
+        return Ok(());
+    }
+    let bias = bias.map_or(String::new(), |bias| format!(", bias {bias:.4}"));
+    say!("{name}: {} training rows{bias}", card.counts[class])?;
+    say!("\nspeaks for it")?;
+    for &(d, w) in speaks_for {
+        say!("  {w:>9.4}  {}", feature(d))?;
+    }
+    say!("\nspeaks against it")?;
+    for &(d, w) in speaks_against {
+        say!("  {w:>9.4}  {}", feature(d))?;
+    }
+    Ok(())
+}

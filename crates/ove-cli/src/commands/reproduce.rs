@@ -1,0 +1,180 @@
+//! `ove reproduce`: the paper's experiments, one report.
+//!
+//! Each part returns a section of the page, rows for `--json` and curves for CSV files beside the page.
+
+mod figure_1;
+mod figure_2;
+mod large;
+mod small;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::Result;
+use clap::ValueEnum;
+use ove::Dataset;
+use ove::io::read::ReadOptions;
+use ove_report::{Block, Chart, Page, Section};
+use serde_json::{Value, json};
+
+use crate::files;
+use crate::flags::ThreadFlags;
+use crate::run::memory;
+use crate::terminal::say;
+
+/// Run the paper's experiments
+///
+/// Writes report.html, which needs nothing else, with all figures and tables beside the paper's own numbers, and the
+/// raw curves as CSV beside it. A part whose data is absent says what it looked for; the others run.
+#[derive(clap::Args)]
+#[command(after_help = "Example: ove reproduce all --data data -o report")]
+pub struct Args {
+    /// Which part of the paper
+    #[arg(value_enum, default_value_t = Part::All)]
+    part: Part,
+    /// The folder with the data sets, each in a folder of its own: mnist, 20news, bibtex, amazoncat-13k
+    #[arg(long, value_name = "DIR", default_value = "data")]
+    data: PathBuf,
+    /// Where the report goes
+    #[arg(short, long, value_name = "DIR", default_value = "report")]
+    output: PathBuf,
+    /// Seed of everything random
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    #[command(flatten)]
+    pub threads: ThreadFlags,
+    /// Print the results as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// The parts of the paper.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Non-parametric probabilities, decision boundaries, and the sampled bound
+    #[value(name = "figure-1")]
+    Figure1,
+    /// A million points over ten thousand values
+    #[value(name = "figure-2")]
+    Figure2,
+    /// The bounds along training on three data sets
+    #[value(name = "figure-3")]
+    Figure3,
+    /// Closeness, error and nlpd on three data sets
+    #[value(name = "table-2")]
+    Table2,
+    /// One update per row at large scale
+    #[value(name = "large")]
+    Large,
+    /// Everything
+    #[value(name = "all")]
+    All,
+}
+
+/// What every part is given.
+pub struct Setting<'a> {
+    /// The folder with the data sets.
+    pub data: &'a Path,
+    /// Seed of everything random.
+    pub seed: u64,
+}
+
+/// What every part gives back.
+#[derive(Default)]
+pub struct Results {
+    /// Its place in the report.
+    pub sections: Vec<Section>,
+    /// Its rows for `--json`.
+    pub rows: Vec<Value>,
+    /// Its curves: a file name and the text of the file.
+    pub curves: Vec<(String, String)>,
+}
+
+impl Results {
+    fn add(&mut self, other: Results) {
+        self.sections.extend(other.sections);
+        self.rows.extend(other.rows);
+        self.curves.extend(other.curves);
+    }
+}
+
+/// Runs the experiments.
+pub fn run(args: Args) -> Result<()> {
+    files::folder(&args.output)?;
+    let setting = Setting { data: &args.data, seed: args.seed };
+    let wants = |parts: &[Part]| args.part == Part::All || parts.contains(&args.part);
+    let start = Instant::now();
+    let mut results = Results::default();
+    if wants(&[Part::Figure1]) {
+        results.add(figure_1::run(&setting)?);
+    }
+    if wants(&[Part::Figure2]) {
+        results.add(figure_2::run(&setting)?);
+    }
+    if wants(&[Part::Table2, Part::Figure3]) {
+        results.add(small::run(&setting, wants(&[Part::Table2]), wants(&[Part::Figure3]))?);
+    }
+    if wants(&[Part::Large]) {
+        results.add(large::run(&setting)?);
+    }
+    let seconds = start.elapsed().as_secs_f64();
+
+    let report = args.output.join("report.html");
+    for (name, text) in &results.curves {
+        files::write(&args.output.join(name), text)?;
+    }
+    for (name, chart) in results.sections.iter().flat_map(charts) {
+        files::write(&args.output.join(name), &chart.standalone_svg())?;
+    }
+    files::write(&report, &page(results.sections, args.seed, seconds).html())?;
+    if args.json {
+        say!("{}", json!({ "rows": results.rows, "report": report, "seconds": seconds }))?;
+    } else {
+        say!("{}", report.display())?;
+    }
+    Ok(())
+}
+
+fn page(mut sections: Vec<Section>, seed: u64, seconds: f64) -> Page {
+    let peak = memory::peak_bytes().map_or("unknown".into(), |bytes| memory::Bytes(bytes).to_string());
+    let run = Block::Settings(vec![
+        ("version".into(), env!("CARGO_PKG_VERSION").into()),
+        ("seed".into(), seed.to_string()),
+        ("threads".into(), std::thread::available_parallelism().map_or("unknown".into(), |n| n.to_string())),
+        ("all parts took".into(), format!("{seconds:.1} s")),
+        ("peak memory".into(), peak),
+    ]);
+    sections.push(Section { id: "run".into(), title: "The run".into(), blocks: vec![run] });
+    Page {
+        title: "One-vs-each, reproduced".into(),
+        lead: "The experiments of “One-vs-Each Approximation to Softmax for Scalable Estimation of Probabilities” (Titsias, 2016), \
+               run again. Numbers of the paper stand beside ours wherever it gives any."
+            .into(),
+        sections,
+    }
+}
+
+/// The charts of a section, each with a name for a file of its own.
+fn charts(section: &Section) -> impl Iterator<Item = (String, &Chart)> {
+    let charts = section.blocks.iter().filter_map(|block| match block {
+        Block::Figure { chart, .. } => Some(chart),
+        _ => None,
+    });
+    charts.enumerate().map(|(i, chart)| (format!("{}-{}.svg", section.id, i + 1), chart))
+}
+
+/// The file of a data set, gzipped or not, if it is there.
+fn find(data: &Path, set: &str, name: &str) -> Option<PathBuf> {
+    let folder = data.join(set);
+    [folder.join(name), folder.join(format!("{name}.gz"))].into_iter().find(|path| path.is_file())
+}
+
+/// Reads a data set as the paper did: a row keeps the first of its labels.
+fn read(path: &Path) -> Result<Dataset> {
+    Ok(ove::io::read::read(path, &ReadOptions { first_label: true, ..ReadOptions::default() })?)
+}
+
+/// A CSV file with these columns.
+fn csv(head: &str, rows: impl Iterator<Item = String>) -> String {
+    std::iter::once(head.to_owned()).chain(rows).map(|line| line + "\n").collect()
+}

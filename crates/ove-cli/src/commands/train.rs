@@ -1,0 +1,275 @@
+//! `ove train`.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use ove::io::read::class_weights;
+use ove::options::{LinearOptions, ScoreOptions, Solver};
+use ove::text::Text;
+use ove::train::FitStart;
+use ove::{Dataset, Error, Model, TrainOptions};
+use serde_json::{Value, json};
+
+use super::evaluate;
+use crate::flags::{DataFlags, TextFlags, ThreadFlags, TrainFlags};
+use crate::run::checkpoint::{CheckpointFlags, Keeper};
+use crate::run::record::{RecordFlags, Recorder};
+use crate::run::training::Follower;
+use crate::run::{interrupt, memory};
+use crate::terminal::{note, say};
+
+/// Train a model
+///
+/// Reads rows with their classes, maximises the objective and writes the model. Ctrl-C ends training early and keeps what
+/// was reached: in a checkpoint with --checkpoint, else as a model.
+#[derive(clap::Args)]
+#[command(after_help = "Example: ove train train.svm -o my.model --valid test.svm --epochs 10")]
+pub struct Args {
+    /// Rows with classes: libsvm, XMC repository, IDX, ARFF, 20-newsgroups triples, or raw text in TSV or fastText form;
+    /// gzipped or not; `-` is stdin
+    data: PathBuf,
+    /// File for the model
+    #[arg(short, long, value_name = "MODEL")]
+    output: PathBuf,
+    /// Rows to evaluate the model on afterwards; what is chosen on held-out rows is then chosen on these
+    #[arg(long, value_name = "DATA")]
+    valid: Option<PathBuf>,
+    /// Turn the data into rows on disk in this folder, unless an earlier run has, and train from there: data may then be
+    /// larger than memory
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+    #[command(flatten)]
+    input: DataFlags,
+    /// How often the labels of a class count: `balanced` counts rare classes more; a file has one line `class weight` per
+    /// class
+    #[arg(long, value_name = "balanced|FILE")]
+    class_weight: Option<PathBuf>,
+    /// Drop weights below T, keep the others in 16 bits, and say what that costs on the rows of --valid
+    #[arg(long, value_name = "T")]
+    prune: Option<f32>,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+    /// Go on training this linear or factored model with these rows, which may have new classes and new features; it keeps its text settings
+    #[arg(long, value_name = "MODEL", conflicts_with = "cache")]
+    from: Option<PathBuf>,
+    #[command(flatten)]
+    pub threads: ThreadFlags,
+    #[command(flatten)]
+    checkpoint: CheckpointFlags,
+    #[command(flatten)]
+    record: RecordFlags,
+    #[command(flatten)]
+    text: TextFlags,
+    #[command(flatten)]
+    flags: TrainFlags,
+}
+
+/// Trains.
+pub fn run(args: Args) -> Result<()> {
+    // Better now than after all rows are read.
+    args.flags.options(TrainOptions::default(), None)?;
+    check_output(&args.output)?;
+    let mut keeper = args.checkpoint.open()?;
+    let mut recorder = args.record.open()?;
+    if let Some(valid) = &args.valid {
+        std::fs::File::open(valid).with_context(|| valid.display().to_string())?;
+    }
+    let plan = Plan::read(&args)?;
+    let skipped = plan.data.skipped.count();
+    let Some(trained) = plan.train(&args, &mut keeper, &mut recorder)? else {
+        note!("stopped; the checkpoint holds what was reached, and --resume goes on from there");
+        return Ok(());
+    };
+    recorder.finish(trained.evaluation.as_ref().map(|timed| &timed.evaluation));
+    trained.report(&args, skipped)
+}
+
+/// What is to be trained, on what.
+struct Plan {
+    text: Option<Text>,
+    data: Dataset,
+    valid: Option<Dataset>,
+    /// The model that goes on.
+    from: Option<Model>,
+    options: TrainOptions,
+}
+
+impl Plan {
+    fn read(args: &Args) -> Result<Self> {
+        let from = args.from.as_deref().map(Model::load).transpose()?;
+        let (text, mut data) = match (&from, &args.cache) {
+            (Some(from), _) => args.input.read_more(&args.data, from.card.text.as_ref())?,
+            (None, Some(folder)) => args.input.read_cached(folder, &args.data, &args.text.options())?,
+            (None, None) => args.input.read(&args.data, &args.text.options())?,
+        };
+        data.drop_unused_classes();
+        if let Some(from) = &from {
+            from.align(&mut data)?;
+        }
+        let class_weight = class_weight(args.class_weight.as_deref(), &data.classes)?;
+        let base = from.as_ref().map_or_else(TrainOptions::default, |from| from.card.options.clone());
+        let options = args.flags.options(base, class_weight)?;
+        note!("{} rows, {} features, {} classes", data.len(), data.features(), data.classes.len());
+        let read_valid = |path: &PathBuf| args.input.read_like(&data, text.as_ref(), path);
+        let valid = args.valid.as_ref().map(read_valid).transpose()?;
+        Ok(Plan { text, data, valid, from, options })
+    }
+
+    /// Trains and saves; nothing if a checkpoint holds what was reached when it was stopped.
+    fn train(mut self, args: &Args, keeper: &mut Keeper, recorder: &mut Recorder) -> Result<Option<Trained>> {
+        let start = Instant::now();
+        if let Some(valid) = &self.valid {
+            recorder.measure_on(valid);
+        }
+        recorder.begin(self.data.len());
+        interrupt::held(|| {
+            let saved = keeper.take_saved();
+            let mut follower = Follower::new(self.data.len(), keeper, recorder);
+            let start_from = FitStart {
+                from: self.from.as_ref(),
+                saved: saved.as_ref(),
+                validation: self.valid.as_ref(),
+                text: self.text.take(),
+            };
+            let fitted = ove::fit_with(&self.data, &self.options, start_from, &mut |event| follower.follow(event));
+            let updates = follower.updates;
+            let mut model = match fitted {
+                Err(Error::Stopped) if keeper.stopped() => return Ok(None),
+                fitted => fitted?,
+            };
+            note_choices(&self.options, &model);
+            if let Some(threshold) = args.prune {
+                prune(&mut model, threshold, self.valid.as_ref())?;
+            }
+            if !args.checkpoint.is_given() {
+                // A resumed run has only a part of the curve, and must end in the same bits.
+                model.card.held_out = recorder.held_out();
+            }
+            let train_seconds = start.elapsed().as_secs_f64();
+            let evaluation = self.evaluate(&mut model);
+            model.save(&args.output).context("saving the model")?;
+            // After a signal whose checkpoint could not be written, the earlier ones are still good.
+            if model.card.finished || !interrupt::requested() {
+                keeper.clear()?;
+            }
+            anyhow::Ok(Some(Trained { model, updates, train_seconds, evaluation: evaluation? }))
+        })
+    }
+
+    /// The model on the rows for validation, which its card keeps too.
+    fn evaluate(&self, model: &mut Model) -> Result<Option<evaluate::Timed>> {
+        let timed = self.valid.as_ref().map(|valid| evaluate::evaluate(model, valid)).transpose()?;
+        model.card.evaluation = timed.as_ref().map(|timed| timed.evaluation.clone());
+        Ok(timed)
+    }
+}
+
+/// Says what was chosen beside the learning rate.
+fn note_choices(given: &TrainOptions, model: &Model) {
+    let chosen = &model.card.options;
+    if let (None, Some(epochs), Some(ScoreOptions::Trees(trees))) = (given.epochs, chosen.epochs, &chosen.scores) {
+        note!("{} trees, {epochs} epochs: chosen on held-out rows", trees.trees);
+    }
+    if let Some(ScoreOptions::Linear(LinearOptions { cells: Some(cells), .. })) = &chosen.scores {
+        note!("the weights share {cells} cells, which --memory allows");
+    }
+}
+
+/// A model that is saved, and how that went.
+struct Trained {
+    model: Model,
+    updates: u64,
+    train_seconds: f64,
+    evaluation: Option<evaluate::Timed>,
+}
+
+impl Trained {
+    fn report(self, args: &Args, skipped: usize) -> Result<()> {
+        let Trained { model, updates, train_seconds, evaluation } = self;
+        let (finished, bound) = (model.card.finished, model.card.trace.last().map(|point| point.bound));
+        if !finished {
+            note!("{}", unfinished(&model.card.options));
+        }
+        if args.json {
+            let facts = json!({
+                "model": args.output,
+                "rows": model.card.rows,
+                "classes": model.classes(),
+                "features": model.features(),
+                "bound": bound,
+                "finished": finished,
+                "temperature": model.card.temperature,
+                "options": model.card.options,
+                "skipped_rows": skipped,
+                "train_seconds": train_seconds,
+                "updates_per_second": updates as f64 / train_seconds,
+                "peak_memory_bytes": memory::peak_bytes(),
+            });
+            // The figures of the validation rows take the place of those that training has too.
+            let mut object = facts.as_object().cloned().unwrap_or_default();
+            object.extend(evaluation.map(|e| e.json()).unwrap_or_default());
+            say!("{}", Value::Object(object))?;
+            return Ok(());
+        }
+        say!("model            {}", args.output.display())?;
+        say!("train seconds    {train_seconds:.2} ({:.0} updates/s)", updates as f64 / train_seconds)?;
+        if let Some(bound) = bound {
+            let what = match model.card.options.objective() {
+                Some(objective) if !objective.is_bound() => "objective        ",
+                _ => "bound            ",
+            };
+            say!("{what}{bound:.2} ({:.4} per row)", bound / model.card.rows as f64)?;
+        }
+        evaluation.map_or(Ok(()), |evaluation| evaluation.print())
+    }
+}
+
+/// Drops small weights and says what is lost.
+fn prune(model: &mut Model, threshold: f32, valid: Option<&Dataset>) -> Result<()> {
+    let precision = |model: &Model| -> Result<String> {
+        Ok(match valid {
+            Some(data) => {
+                let e = evaluate::evaluate(model, data)?.evaluation;
+                format!(", precision@1/3/5 {:.4} {:.4} {:.4}", e.precision_at_1, e.precision_at_3, e.precision_at_5)
+            }
+            None => String::new(),
+        })
+    };
+    let before = precision(model)?;
+    note!("before pruning: {} weights{before}", model.weight_count());
+    model.prune(threshold)?;
+    note!("after pruning:  {} weights{}", model.weight_count(), precision(model)?);
+    Ok(())
+}
+
+/// What `--class-weight` says for these classes, as a setting.
+fn class_weight(flag: Option<&Path>, classes: &[String]) -> Result<Option<Value>> {
+    Ok(match flag {
+        None => None,
+        Some(word) if word == "balanced" => Some(json!("balanced")),
+        Some(path) => Some(json!(class_weights::read(path, classes)?)),
+    })
+}
+
+fn unfinished(options: &TrainOptions) -> String {
+    match &options.scores {
+        Some(ScoreOptions::Linear(LinearOptions { solver: Solver::Batch(batch), .. })) if !interrupt::requested() => {
+            format!("the tolerance {} was not reached within {} iterations", batch.tolerance, batch.iterations)
+        }
+        _ => "stopped early; the model holds what was reached".into(),
+    }
+}
+
+/// Refuses, before training, a path where no file can be created.
+fn check_output(path: &Path) -> Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if path.is_dir() || path.file_name().is_none() {
+        bail!("{}: it is a folder, and the model is a file", path.display());
+    }
+    if !folder.is_dir() {
+        bail!("{}: there is no folder {}", path.display(), folder.display());
+    }
+    Ok(ove::io::atomic::check_place(path)?)
+}

@@ -1,0 +1,17 @@
+//! Flags that several commands share.
+
+mod data;
+mod training;
+
+pub use data::DataFlags;
+pub use training::{LinearFlags, TextFlags, ThreadFlags, TrainFlags};
+
+/// Value parser for a flag that takes one of a few names, which `--help` then lists.
+macro_rules! choice {
+    ($kind:ty) => {{
+        use clap::builder::{PossibleValuesParser, TypedValueParser};
+        PossibleValuesParser::new(<$kind>::ALL.iter().map(|value| value.name()))
+            .map(|name| name.parse::<$kind>().expect("one of the names"))
+    }};
+}
+pub(crate) use choice;

@@ -1,0 +1,134 @@
+//! Reading data: the flags of every command that does, and what a model needs of it.
+
+use std::path::Path;
+
+use anyhow::Result;
+use ove::io::cache;
+use ove::io::read::{Format, Input, OnError, ReadOptions, Skipped, read, read_any, read_texts};
+use ove::text::{Text, TextOptions};
+use ove::{Dataset, Model};
+
+use super::choice;
+use crate::run::progress;
+use crate::terminal::note;
+
+/// How to read a data file.
+#[derive(clap::Args, Clone, Copy)]
+pub struct DataFlags {
+    /// Format of the data; detected from the file if not given
+    #[arg(long, value_parser = choice!(Format))]
+    format: Option<Format>,
+    /// ARFF: the last N attributes are labels
+    #[arg(long, value_name = "N")]
+    labels: Option<usize>,
+    /// Keep only the first label of each row
+    #[arg(long)]
+    first_label: bool,
+    /// What to do about a row that cannot be read: stop, or skip it, count it and report the first ten places
+    #[arg(long, value_parser = choice!(OnError), default_value_t = OnError::default())]
+    on_error: OnError,
+}
+
+impl DataFlags {
+    /// Reads rows or texts whose classes must be known; texts become rows as `options` say.
+    pub fn read(self, path: &Path, options: &TextOptions) -> Result<(Option<Text>, Dataset)> {
+        let (text, data) = match read_any(path, &self.options(true))? {
+            Input::Rows(data) => (None, data),
+            Input::Texts(texts) => {
+                let (text, data) = texts.fit(options)?;
+                (Some(text), data)
+            }
+        };
+        report_skipped(&data.skipped, path);
+        Ok((text, data))
+    }
+
+    /// The same by way of a cache in a folder, where the rows stay.
+    pub fn read_cached(self, folder: &Path, path: &Path, options: &TextOptions) -> Result<(Option<Text>, Dataset)> {
+        let bar = progress::counter("{human_pos} rows written to the cache");
+        let cached =
+            cache::open(folder, path, &self.options(true), options, &mut |rows| bar.set_position(rows as u64))?;
+        bar.finish_and_clear();
+        if cached.reused {
+            note!("{}: rows of an earlier run", folder.display());
+        }
+        report_skipped(&cached.data.skipped, path);
+        Ok((cached.text, cached.data))
+    }
+
+    /// Reads rows or texts for a model that goes on: terms that its vocabulary lacks are added to it.
+    pub fn read_more(self, path: &Path, text: Option<&Text>) -> Result<(Option<Text>, Dataset)> {
+        let options = self.options(true);
+        let (text, data) = match text {
+            Some(text) => {
+                let (text, data) = read_texts(path, &options)?.extend(text)?;
+                (Some(text), data)
+            }
+            None => (None, read(path, &options)?),
+        };
+        report_skipped(&data.skipped, path);
+        Ok((text, data))
+    }
+
+    /// Reads rows, or texts if there is something that makes rows of them.
+    pub fn read_with(self, text: Option<&Text>, path: &Path, labels_required: bool) -> Result<Dataset> {
+        let options = self.options(labels_required);
+        let data = match text {
+            Some(text) => read_texts(path, &options)?.rows(text),
+            None => read(path, &options)?,
+        };
+        report_skipped(&data.skipped, path);
+        Ok(data)
+    }
+
+    /// Reads rows or texts for a model: labels become its classes.
+    pub fn read_for(self, model: &Model, path: &Path, labels_required: bool) -> Result<Dataset> {
+        let data = self.read_with(model.card.text.as_ref(), path, labels_required)?;
+        Ok(fitted(data, &model.card.classes, model.features(), path))
+    }
+
+    /// Reads held-out rows or texts like those of training: labels become the classes of these.
+    pub fn read_like(self, train: &Dataset, text: Option<&Text>, path: &Path) -> Result<Dataset> {
+        let data = self.read_with(text, path, true)?;
+        Ok(fitted(data, &train.classes, train.features(), path))
+    }
+
+    fn options(self, labels_required: bool) -> ReadOptions {
+        let DataFlags { format, labels, first_label, on_error } = self;
+        ReadOptions { format, labels, first_label, labels_required, on_error }
+    }
+}
+
+fn fitted(mut data: Dataset, classes: &[String], features: usize, path: &Path) -> Dataset {
+    data.use_classes(classes);
+    warn_of_unknown_features(&data, features, path);
+    data
+}
+
+/// Prints which rows were left out.
+fn report_skipped(skipped: &Skipped, path: &Path) {
+    let count = skipped.count();
+    if count == 0 {
+        return;
+    }
+    note!("{}: {count} {} left out", path.display(), if count == 1 { "row was" } else { "rows were" });
+    skipped.first().for_each(|message| note!("  {message}"));
+    let more = count - skipped.first().count();
+    if more > 0 {
+        note!("  and {more} more");
+    }
+}
+
+fn warn_of_unknown_features(data: &Dataset, known: usize, path: &Path) {
+    if data.features() <= known {
+        return;
+    }
+    let features = data.rows().iter(0..data.len()).flat_map(|row| row.indices);
+    let count = features.filter(|&&feature| feature as usize >= known).count();
+    if count > 0 {
+        note!(
+            "{}: {count} entries have features that the model does not know (it has {known}); they count as absent",
+            path.display()
+        );
+    }
+}

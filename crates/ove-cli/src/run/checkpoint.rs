@@ -1,0 +1,113 @@
+//! `ove train --checkpoint`: when a run saves its state, and how it resumes.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use ove::train::checkpoint::{Checkpoints, Every, Saved};
+use ove::train::{Progress, Stop, Training};
+
+use super::interrupt;
+use crate::terminal::note;
+
+/// Where and how often the state of a run is saved.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Checkpoints")]
+pub struct CheckpointFlags {
+    /// Save the state of the run to this folder, for --resume after any interruption; Ctrl-C and SIGTERM save once more
+    #[arg(long, value_name = "DIR")]
+    checkpoint: Option<PathBuf>,
+    /// Interval: a time such as 30s, 5min or 2h, or a number of epochs (batch solver: iterations) such as 1epoch
+    #[arg(long, value_name = "TIME|EPOCHS", default_value_t = Every::default(), requires = "checkpoint")]
+    checkpoint_every: Every,
+    /// Resume from the newest complete checkpoint, with the same data and options; from the start if there is none
+    #[arg(long, requires = "checkpoint")]
+    resume: bool,
+}
+
+/// The checkpoints of a run, if it keeps any.
+#[derive(Default)]
+pub struct Keeper {
+    checkpoints: Option<Checkpoints>,
+    saved: Option<Saved>,
+    /// Whether the run has resumed and has not yet reported its epoch.
+    resumed: bool,
+    /// Whether Ctrl-C ended the run with a checkpoint.
+    stopped: bool,
+}
+
+impl CheckpointFlags {
+    /// Whether the run keeps checkpoints.
+    pub fn is_given(&self) -> bool {
+        self.checkpoint.is_some()
+    }
+
+    /// Opens the folder before training, so that errors show up early.
+    pub fn open(&self) -> Result<Keeper> {
+        let Some(folder) = &self.checkpoint else { return Ok(Keeper::default()) };
+        let checkpoints = Checkpoints::new(folder, self.checkpoint_every).context("--checkpoint")?;
+        if !self.resume && !checkpoints.is_empty() {
+            bail!(
+                "{} holds checkpoints of a run that did not end; --resume goes on with it, another folder or an empty one \
+                 begins anew",
+                folder.display()
+            );
+        }
+        let mut keeper = Keeper::default();
+        if self.resume {
+            let newest = checkpoints.newest()?;
+            newest.passed_over.iter().for_each(|error| note!("passed over: {error}"));
+            match &newest.saved {
+                Some(saved) => note!("going on from {}", saved.path().display()),
+                None => note!("{}: no checkpoint to go on from; beginning anew", folder.display()),
+            }
+            keeper.resumed = newest.saved.is_some();
+            keeper.saved = newest.saved;
+        }
+        keeper.checkpoints = Some(checkpoints);
+        Ok(keeper)
+    }
+}
+
+impl Keeper {
+    /// Takes the checkpoint to resume, if there is one.
+    pub fn take_saved(&mut self) -> Option<Saved> {
+        self.saved.take()
+    }
+
+    /// Writes a checkpoint if one is due, or if the run is to stop; whether it is. A disk that is full now may not be
+    /// full next time, so a failure is reported and the run goes on.
+    pub fn update(&mut self, training: &Training<'_>, progress: &Progress) -> ControlFlow<Stop> {
+        // Read once: a request that comes while a checkpoint is written is for the next step, when it gets its own.
+        let stops = interrupt::requested();
+        let kept = if stops { ControlFlow::Break(Stop::Keep) } else { ControlFlow::Continue(()) };
+        let Some(checkpoints) = &mut self.checkpoints else { return kept };
+        if std::mem::take(&mut self.resumed) {
+            checkpoints.resumed_at(progress.epochs);
+        }
+        if !stops && !checkpoints.is_due(progress.epochs) {
+            return kept;
+        }
+        match checkpoints.write(progress.epochs, &|path| training.save(path)) {
+            Ok(()) if stops => {
+                self.stopped = true;
+                ControlFlow::Break(Stop::Discard)
+            }
+            Ok(()) => kept,
+            Err(error) => {
+                note!("warning: no checkpoint: {error}");
+                kept
+            }
+        }
+    }
+
+    /// Whether Ctrl-C ended the run and a checkpoint holds what was reached.
+    pub fn stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// Removes the checkpoints of a run whose model is saved.
+    pub fn clear(&self) -> Result<()> {
+        Ok(self.checkpoints.as_ref().map_or(Ok(()), Checkpoints::clear)?)
+    }
+}

@@ -1,0 +1,20 @@
+//! Printing: results to stdout, where a failure is an error, and messages to stderr, where it is not.
+
+/// Prints a line of results to stdout; returns the error if that fails, where `println!` would panic.
+macro_rules! say {
+    ($($what:tt)*) => {{
+        use std::io::Write;
+        writeln!(std::io::stdout(), $($what)*)
+    }};
+}
+
+/// Prints a message to stderr. A reader that closed it, as `2>&1 | head -1` does, must not cost a trained model, so
+/// failures are ignored, where `eprintln!` would panic.
+macro_rules! note {
+    ($($what:tt)*) => {{
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), $($what)*);
+    }};
+}
+
+pub(crate) use {note, say};

@@ -1,0 +1,70 @@
+//! `ove estimate`.
+
+use crate::util::*;
+
+#[test]
+fn frequencies_by_every_method() {
+    let dir = Dir::new();
+    dir.create("counts", "5\n1\n0\n2\n");
+    let sampled = "stochastic --epochs 600 --classes 2 --batch 8";
+    for objective in ["one-vs-each", "softmax"] {
+        for (method, within) in [("closed-form", 1e-6), ("batch", 1e-6), (sampled, 0.02)] {
+            let found = dir.run(&format!("estimate counts --json --objective {objective} --method {method}")).json();
+            near(&numbers(&found["probabilities"]), &[0.625, 0.125, 0.0, 0.25], within);
+            assert_eq!(found["objective"], objective);
+            assert_eq!(found["method"], method.split(' ').next().unwrap());
+        }
+    }
+}
+
+#[test]
+fn names() {
+    let dir = Dir::new();
+    dir.create("counts", "big cat\t7\ndog\t2\n\n");
+    let run = dir.run("estimate counts");
+    assert_eq!(run.stderr, "one-vs-each by closed-form\n");
+    assert_eq!(run.ok(), "big cat\t7\t0.77777778\ndog\t2\t0.22222222\n");
+    let found = dir.run("estimate counts --json").json();
+    assert_eq!(keys(&found), ["counts", "method", "names", "objective", "probabilities"]);
+    assert_eq!(found["names"], serde_json::json!(["big cat", "dog"]));
+    dir.create("counts", "7\n2\n");
+    assert_eq!(dir.run("estimate counts").ok(), "0\t7\t0.77777778\n1\t2\t0.22222222\n");
+}
+
+/// Proposition 3: with two values Bouchard's bound takes 49 : 4 for 7 : 2.
+#[test]
+fn bouchard_squares_two_counts() {
+    let dir = Dir::new();
+    dir.create("counts", "7\n2\n");
+    for method in ["closed-form", "batch"] {
+        let found = dir.run(&format!("estimate counts --json --objective bouchard --method {method}")).json();
+        near(&numbers(&found["probabilities"]), &[49.0 / 53.0, 4.0 / 53.0], 1e-6);
+    }
+}
+
+#[test]
+fn bouchard_has_no_formula_for_three() {
+    let dir = Dir::new();
+    dir.create("counts", "3\n1\n2\n");
+    let message = "error: method is closed-form for bouchard with 3 values, but softmax and one-vs-each have a formula, \
+                   bouchard for two values; take batch\n";
+    assert_eq!(dir.run("estimate counts --objective bouchard --method closed-form").refused(), message);
+    assert_eq!(dir.run("estimate counts --objective bouchard --json").json()["method"], "batch");
+}
+
+#[test]
+fn bad_counts() {
+    let dir = Dir::new();
+    let whole = "counts are whole numbers whose sum fits 64 bits";
+    for (text, message) in [
+        ("3\n-1\n", format!("counts:2:1: count '-1', but {whole}")),
+        ("a\t3\nlong name\tx\n", format!("counts:2:11: count 'x', but {whole}")),
+        ("a\t3\nb\t\n", format!("counts:2:3: count '', but {whole}")),
+        ("1\n18446744073709551615\n", format!("counts:2:1: count '18446744073709551615', but {whole}")),
+        ("\n\n", "counts: no rows, but there must be at least one".into()),
+        ("0\n0\n", "no value that occurs, but at least one count is positive".into()),
+    ] {
+        dir.create("counts", text);
+        assert_eq!(dir.run("estimate counts").refused(), format!("error: {message}\n"));
+    }
+}

@@ -1,0 +1,30 @@
+//! `ove inspect`.
+
+use crate::util::*;
+
+#[test]
+fn a_model() {
+    let dir = Dir::with_model();
+    let text = dir.run("inspect fruit.model").ok();
+    assert!(text.starts_with("3 classes, 5 features, 6 training rows\nmost frequent: apple (2)"), "{text}");
+    assert!(!text.contains("not finished"), "{text}");
+    let found = dir.run("inspect fruit.model --json").json();
+    assert_eq!(keys(&found), ["classes", "features", "finished", "options", "rows", "trace"]);
+    assert_eq!((&found["finished"], &found["options"]["epochs"]), (&true.into(), &100.into()));
+    assert_eq!(found["trace"].as_array().unwrap().last().unwrap()["updates"], 600);
+}
+
+#[test]
+fn a_class() {
+    let dir = Dir::with_model();
+    let text = dir.run("inspect fruit.model --class pear --top 1").ok();
+    assert!(text.starts_with("pear: 2 training rows, bias "), "{text}");
+    let (speaks_for, against) = text.split_once("\nspeaks against it\n").unwrap();
+    assert!(speaks_for.ends_with("  feature 2\n"), "{text}");
+    assert_eq!(against.lines().count(), 1);
+    let found = dir.run("inspect fruit.model --class pear --json").json();
+    assert_eq!(keys(&found), ["against", "bias", "class", "count", "for"]);
+    assert_eq!(found["for"][0]["index"], 2);
+    let message = "error: class is `kiwi`, but the model has 3 classes such as apple\n";
+    assert_eq!(dir.run("inspect fruit.model --class kiwi").refused(), message);
+}

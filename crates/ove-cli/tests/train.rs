@@ -1,0 +1,260 @@
+//! `ove train`: flags, files and messages.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::util::*;
+
+#[test]
+fn json() {
+    let dir = Dir::new();
+    dir.create("fruit.svm", FRUIT);
+    let run = dir.run("train fruit.svm -o m --json");
+    assert_eq!(run.stderr, "6 rows, 5 features, 3 classes\n");
+    let found = run.json();
+    let own = ["finished", "model", "skipped_rows", "temperature", "train_seconds", "updates_per_second"];
+    let always = ["bound", "classes", "features", "peak_memory_bytes", "rows"];
+    let mut expected: Vec<&str> = own.into_iter().chain(always).collect();
+    expected.sort();
+    assert_eq!(keys(&found), expected);
+    assert_eq!((&found["model"], &found["finished"]), (&"m".into(), &true.into()));
+
+    let found = dir.run("train fruit.svm -o m --json --valid fruit.svm").json();
+    let evaluated = dir.run("evaluate m fruit.svm --json").json();
+    let mut expected: Vec<&str> = own.into_iter().chain(keys(&evaluated)).collect();
+    expected.sort();
+    assert_eq!(keys(&found), expected);
+    assert_eq!((&found["nlpd"], &found["bound"]), (&evaluated["nlpd"], &evaluated["bound"]));
+}
+
+#[test]
+fn from_a_cache() {
+    let dir = Dir::new();
+    dir.create("fruit.svm", FRUIT);
+    let first = dir.run("train fruit.svm -o a --cache rows");
+    let again = dir.run("train fruit.svm -o b --cache rows");
+    contains(&again.stderr, "rows: rows of an earlier run");
+    assert!(!first.stderr.contains("earlier run"), "{}", first.stderr);
+    assert_eq!(dir.bytes("a"), dir.bytes("b"));
+    contains(&dir.run("predict a fruit.svm --top 1").ok(), "apple");
+    let refused = dir.run("train - -o c --cache rows").refused();
+    contains(&refused, "cache is standard input, but only a file can be read again");
+}
+
+#[test]
+fn words() {
+    let dir = Dir::new();
+    dir.create("fruit.svm", FRUIT);
+    let text = dir.run("train fruit.svm -o m --solver batch --l2 1 --valid fruit.svm").ok();
+    let heads: Vec<&str> = text.lines().map(|line| line.split("  ").next().unwrap()).collect();
+    let valid = ["rows", "error", "nlpd", "bound", "rivals", "precision@1/3/5", "nDCG@3/5", "PSP@1/3/5", "ECE"];
+    assert_eq!(heads, [&["model", "train seconds", "bound"], &valid[..]].concat());
+}
+
+#[test]
+fn several_labels() {
+    let dir = Dir::new();
+    dir.create("tags.svm", "red,round 1:1\nround 2:1\nred,long 1:1 3:1\nlong 3:1\n");
+    dir.run("train tags.svm -o m --solver batch --l2 0.1").ok();
+    let found = dir.run("evaluate m tags.svm --json").json();
+    assert_eq!((&found["labels"], &found["error"]), (&6.into(), &0.0.into()));
+    assert_eq!((&found["classes"], &found["ndcg_at_3"]), (&3.into(), &1.0.into()));
+    dir.run("train tags.svm -o m --first-label --solver batch").ok();
+    let found = dir.run("evaluate m tags.svm --first-label --json").json();
+    assert_eq!((&found["labels"], &found["classes"]), (&4.into(), &3.into()));
+}
+
+/// A weight of 2 is the row twice, and a class weight of 2 all its rows twice.
+#[test]
+fn weights() {
+    let dir = Dir::new();
+    dir.create("fruit.svm", FRUIT);
+    let rows: Vec<&str> = FRUIT.lines().collect();
+    let class = rows[0].split(' ').next().unwrap();
+    let weighted = rows[0].replacen(' ', " weight:2 ", 1);
+    dir.create("weighted.svm", &format!("{weighted}\n{}\n", rows[1..].join("\n")));
+    dir.create("twice.svm", &format!("{}\n{FRUIT}", rows[0]));
+    dir.create("weights.txt", &format!("{class}\t2\n"));
+    let own: String = rows.iter().filter(|row| row.starts_with(class)).map(|row| format!("{row}\n")).collect();
+    dir.create("class-twice.svm", &format!("{own}{FRUIT}"));
+    let predicted = |words: &str| {
+        dir.run(&format!("train {words} -o m --solver batch --l2 1 --tolerance 1e-9")).ok();
+        let text = dir.run("predict m fruit.svm --top 3").ok();
+        text.split(['\t', '\n']).filter_map(|word| word.parse().ok()).collect::<Vec<f64>>()
+    };
+    let plain = predicted("fruit.svm");
+    assert_eq!(plain.len(), 18);
+    for (weight, repeated) in
+        [("weighted.svm", "twice.svm"), ("fruit.svm --class-weight weights.txt", "class-twice.svm")]
+    {
+        near(&predicted(weight), &predicted(repeated), 2e-6);
+        assert_ne!(predicted(weight), plain);
+    }
+    // Every class has as many rows, so balance changes nothing.
+    near(&predicted("fruit.svm --class-weight balanced"), &plain, 2e-6);
+}
+
+/// The file depends on data, settings and seed, and on nothing else. Eight runs, as what is random may agree by chance.
+#[test]
+fn same_seed_same_bytes() {
+    let dir = Dir::with_big_data();
+    let with = |flags: &str| {
+        dir.run(&format!("train big.svm -o m --epochs 1 {flags}")).ok();
+        dir.bytes("m")
+    };
+    let first = with("--threads 1");
+    for threads in [1, 2, 2, 2, 3, 0, 0] {
+        assert!(with(&format!("--threads {threads}")) == first, "{threads} threads give another file");
+    }
+    assert!(with("--seed 7") == with("--seed 7 --threads 2"));
+    assert!(with("--seed 7") != first);
+}
+
+#[test]
+fn what_is_refused_leaves_no_file() {
+    let dir = Dir::new();
+    dir.create("fruit.svm", FRUIT);
+    dir.create("empty.svm", "");
+    dir.create("one.svm", "apple 1:1\n");
+    dir.create("bad.svm", "apple 1:1\npear 2:x\n");
+    dir.create("weights.txt", "apple 2\nkiwi 3\n");
+    let before = dir.files();
+    for (words, message) in [
+        ("missing.svm", "error: missing.svm: No such file or directory (os error 2)\n"),
+        ("empty.svm", "error: empty.svm: no rows, but there must be at least one\n"),
+        ("one.svm", "error: 1 class, but there have to be at least two to tell apart\n"),
+        ("bad.svm", "error: bad.svm:2:8: "),
+        ("fruit.svm --epochs 0", "error: epochs is 0, but it is at least 1\n"),
+        ("fruit.svm --class-weight no.txt", "error: no.txt: No such file or directory (os error 2)\n"),
+        ("fruit.svm --class-weight weights.txt", "error: weights.txt:2:1: class 'kiwi', but no row has this class\n"),
+        ("fruit.svm --l2 NaN", "error: l2 is NaN, but it is a number that is not negative\n"),
+        ("fruit.svm --schedule 2", "error: schedule is 2, but the factor an epoch lies above 0 and is at most 1\n"),
+        ("fruit.svm --schedule x", "error: invalid value 'x' for '--schedule <linear|F>': schedule is `x`, but"),
+        ("fruit.svm --solver x", "error: invalid value 'x' for '--solver <SOLVER>'\n"),
+        ("fruit.svm --objective x", "error: invalid value 'x' for '--objective <OBJECTIVE>'\n"),
+        ("fruit.svm --memory x", "error: invalid value 'x' for '--memory <BYTES>': memory is `x`, but"),
+        ("fruit.svm --nonsense", "error: unexpected argument '--nonsense' found\n"),
+    ] {
+        contains(&dir.run(&format!("train -o m {words}")).refused(), message);
+        assert_eq!(dir.files(), before, "{words}");
+    }
+}
+
+#[test]
+fn memory() {
+    let dir = Dir::new();
+    dir.create("wide.svm", "a 1:1\nb 99:1\n");
+    let need = |flags: &str| dir.run(&format!("train wide.svm -o m --memory 1KB {flags}")).refused();
+    let message = |need: &str, solver: &str| {
+        format!("error: 2 classes times 101 features need {need} for the {solver} solver, but memory allows 1.0 kB\n")
+    };
+    assert_eq!(need("--solver batch"), message("25.9 kB", "batch"));
+    let forest = dir.run("train wide.svm -o m --memory 1 --solver forest").refused();
+    contains(&forest, "3 trees need more than 0.1 kB for their weights, but memory allows 0.0 kB");
+    assert_eq!(dir.files(), ["wide.svm"]);
+}
+
+/// 2 classes times 101 features at 12 bytes do not fit in a kilobyte; 83 cells do, two of them biases.
+#[test]
+fn weights_that_do_not_fit_share_cells() {
+    let dir = Dir::new();
+    dir.create("wide.svm", "a 1:1\nb 99:1\n");
+    let run = dir.run("train wide.svm -o m --memory 1KB --epochs 50");
+    contains(&run.stderr, "their weights share 81 cells, which --memory allows\n");
+    run.ok();
+    assert!(dir.bytes("m").windows(15).any(|part| part == b"hashed_features"));
+    assert_eq!(dir.run("inspect m --json").json()["features"], 100);
+    assert_eq!(dir.run("inspect m --class a --json").json()["for"][0]["index"], 1);
+    assert_eq!(dir.run("evaluate m wide.svm --json").json()["error"], 0.0);
+    contains(&dir.run("train wide.svm -o m --memory 40").refused(), "but memory allows 0.0 kB\n");
+}
+
+#[test]
+fn a_folder_that_is_not_there() {
+    let dir = Dir::new();
+    dir.create("fruit.svm", FRUIT);
+    assert_eq!(dir.run("train fruit.svm -o no/m").refused(), "error: no/m: the folder no is not there\n");
+    assert_eq!(dir.run("train fruit.svm -o .").refused(), "error: .: a folder, but the model is a file\n");
+    assert_eq!(dir.files(), ["fruit.svm"]);
+}
+
+#[test]
+fn validation_rows_that_are_not_there_are_noticed_before_training() {
+    let dir = Dir::new();
+    dir.create("fruit.svm", FRUIT);
+    let stderr = dir.run("train fruit.svm -o m --valid gone.svm").refused();
+    assert_eq!(stderr, "error: gone.svm: No such file or directory (os error 2)\n");
+    assert_eq!(dir.files(), ["fruit.svm"]);
+}
+
+#[test]
+fn a_run_that_fails_keeps_the_old_model() {
+    let dir = Dir::with_model();
+    let before = dir.bytes("fruit.model");
+    let stderr = dir.run("train fruit.svm -o fruit.model --step sgd --learning-rate 1e39").refused();
+    contains(&stderr, "\nerror: training diverged in epoch ");
+    assert!(dir.bytes("fruit.model") == before);
+    assert_eq!(dir.files(), ["fruit.model", "fruit.svm"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_keeps_what_was_reached() {
+    let dir = Dir::with_big_data();
+    let mut child = dir
+        .command("train big.svm -o m --epochs 1000000")
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    // Training starts after this line.
+    let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
+    contains(&stderr.next().unwrap().unwrap(), "5000 rows");
+    std::thread::sleep(Duration::from_millis(1000));
+    signal(&child, "-INT");
+    assert_eq!(code_within(&mut child, Duration::from_secs(10)), Some(130));
+    let said: Vec<String> = stderr.map(Result::unwrap).collect();
+    assert_eq!(said.last().unwrap(), "stopped early; the model holds what was reached");
+
+    assert_eq!(dir.files(), ["big.svm", "m"]);
+    contains(&dir.run("inspect m").ok(), "\ntraining was not finished\n");
+    let error = dir.run("evaluate m big.svm --json").json()["error"].as_f64().unwrap();
+    assert!(error < 0.9, "{error} is no better than chance");
+}
+
+#[test]
+fn trees_ask_for_a_forest_and_are_never_asked_for_in_vain() {
+    let dir = Dir::with_model();
+    dir.run("train fruit.svm -o few.model --trees 2").ok();
+    let card: Value = dir.run("inspect few.model --json").json();
+    assert_eq!(card["options"]["trees"], 2, "{card}");
+    for other in ["--solver batch", "--solver stochastic", "--from fruit.model"] {
+        let said = dir.run(&format!("train fruit.svm -o few.model --trees 2 {other}")).refused();
+        contains(&said, "--trees: a linear model has none; they go with --solver forest");
+    }
+    contains(&dir.run("train fruit.svm -o few.model --trees 2 --objective merged").refused(), "--objective");
+}
+
+#[test]
+fn a_forest_trains_predicts_and_loses_small_weights() {
+    let dir = Dir::with_model();
+    let train = "train fruit.svm -o forest.model --solver forest --trees 2 --epochs 20 --valid fruit.svm --json";
+    let whole: Value = serde_json::from_str(&dir.run(train).ok()).unwrap();
+    assert_eq!(whole["error"], 0.0, "{whole}");
+    assert_eq!(whole["bound"], Value::Null);
+    assert!(whole["ece_uncalibrated"].is_number());
+    contains(&dir.run("inspect forest.model").ok(), "trees");
+    contains(&dir.run("inspect forest.model --class apple").ok(), "speaks for it");
+    assert_eq!(
+        dir.run("predict forest.model fruit.svm --top 1").ok(),
+        dir.run("predict forest.model fruit.svm --top 1 --threads 1").ok()
+    );
+
+    let pruned = dir.run(&format!("{train} --prune 0.3"));
+    contains(&pruned.stderr, "after pruning:");
+    contains(&pruned.stderr, "precision@1/3/5");
+    let linear = dir.run("train fruit.svm -o other.model --valid fruit.svm --prune 0.01");
+    contains(&linear.stderr, "after pruning:");
+    contains(&dir.run("predict other.model fruit.svm --top 1").ok(), "apple");
+}
