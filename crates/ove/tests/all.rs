@@ -4,18 +4,23 @@
 mod bad_input;
 mod checkpoint;
 mod evaluate;
+mod factored;
 mod file;
 mod file_parts;
+mod fit;
 mod fitted;
 mod fuzz;
 mod held_out;
+mod layers;
 mod matrix;
 mod objective;
+mod options;
 mod paper;
 mod read;
 mod roundtrip;
 mod solvers;
 mod text;
+mod training;
 mod trees;
 mod write;
 

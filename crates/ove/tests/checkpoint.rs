@@ -130,37 +130,38 @@ fn a_run_that_began_with_weights_goes_on_too() {
 
 #[test]
 fn trees_go_on_with_their_finished_nodes() {
-    // Enough rows for several steps, each of which takes a fifth of a second.
+    // Enough rows for several steps, each of which takes a tenth of a second.
     let data = sparse(Sparse { rows: 60_000, features: 2000, classes: 400, entries: 30, signal: 0.5 }, 1, 0);
     let options = options(json!({ "trees": 2, "epochs": 3, "seed": 3 }));
-    let train = |saved: Option<&Saved>, steps: usize| {
+    // Up to this share of the work, at the latest; and the share that the first step came to.
+    let train = |saved: Option<&Saved>, share: f64| {
         let mut training = Training::new(Examples::of(&data), &options, Start::default()).unwrap();
         if let Some(saved) = saved {
             training.restore(saved).unwrap();
         }
-        let (mut step, mut least) = (0, f64::INFINITY);
-        while step < steps
-            && let Some(progress) = training.step().unwrap()
-        {
-            (step, least) = (step + 1, least.min(progress.done));
+        let mut first = None;
+        while let Some(progress) = training.step().unwrap() {
+            first.get_or_insert(progress.done);
+            if progress.done > share {
+                break;
+            }
         }
-        (training, least)
+        (training, first.unwrap_or(1.0))
     };
-    let undisturbed = train(None, usize::MAX).0.finish().unwrap();
+    let undisturbed = train(None, 1.0).0.finish().unwrap();
     assert!(undisturbed.finished);
-    for steps in [1, 4] {
+    for share in [0.0, 0.7] {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("state");
-        let (stopped, first) = train(None, steps);
+        let (stopped, _) = train(None, share);
         stopped.save(&path).unwrap();
-        let done = stopped.progress().unwrap().done;
-        assert!(!stopped.finish().unwrap().finished, "{steps} steps are not all");
+        assert!(!stopped.finish().unwrap().finished, "{share} is not all");
         let saved = Saved::open(&path).unwrap();
         for threads in [1, 3] {
-            let (resumed, least) = with_threads(threads, || train(Some(&saved), usize::MAX)).unwrap();
+            let (resumed, first) = with_threads(threads, || train(Some(&saved), 1.0)).unwrap();
             let resumed = resumed.finish().unwrap();
-            assert!(resumed.finished && resumed.scores == undisturbed.scores, "{steps} steps, {threads} threads");
-            assert!(steps == 1 || least > first, "finished nodes were trained again: {least} after {done}");
+            assert!(resumed.finished && resumed.scores == undisturbed.scores, "{share}, {threads} threads");
+            assert!(share == 0.0 || first > 0.3, "finished nodes were trained again: {first}");
         }
     }
 }
@@ -217,11 +218,11 @@ fn a_checkpoint_with_any_byte_changed_is_not_used() {
 fn a_checkpoint_of_another_layout_is_refused() {
     let folder = TempDir::new().unwrap();
     let (bytes, path) = (small(folder.path()), folder.path().join("old"));
-    let at = bytes.windows(13).position(|text| text == br#""version":"2""#).expect("its version") + 11;
-    let changed = [&bytes[..at], b"1", &bytes[at + 1..]].concat();
+    let at = bytes.windows(13).position(|text| text == br#""version":"3""#).expect("its version") + 11;
+    let changed = [&bytes[..at], b"2", &bytes[at + 1..]].concat();
     fs::write(&path, changed).unwrap();
     let refused = Saved::open(&path).unwrap_err().to_string();
-    assert!(refused.ends_with("layout version 1, but this program reads version 2"), "{refused}");
+    assert!(refused.ends_with("layout version 2, but this program reads version 3"), "{refused}");
 }
 
 #[test]
@@ -233,22 +234,22 @@ fn other_data_and_other_options_are_refused_with_what_differs() {
         resume(data, &options, None, &paths[0]).unwrap_err().to_string()
     };
     for (changes, expected) in [
-        (json!({ "learning_rate": 0.2 }), "learning-rate is 0.2, but the checkpoint was written with 0.1"),
-        (json!({ "sampler": "rivals" }), "sampler is rivals, but the checkpoint was written with systematic"),
-        (json!({ "cells": 500 }), "cells is 500, but the checkpoint was written with not set"),
+        (json!({ "learning_rate": 0.2 }), "`learning-rate` is 0.2; the checkpoint was written with 0.1"),
+        (json!({ "sampler": "rivals" }), "`sampler` is rivals; the checkpoint was written with systematic"),
+        (json!({ "cells": 500 }), "`cells` is 500; the checkpoint was written with not set"),
     ] {
         assert_eq!(refused(&data(), changes), expected);
     }
-    let same = "a checkpoint goes on with the data it was written with";
+    let other = |what: &str| format!("the {what} are not those that the checkpoint was written with");
     let none = || json!({});
-    assert_eq!(refused(&sparse(SHAPE, 2, 0), none()), format!("other features or values of rows, but {same}"));
+    assert_eq!(refused(&sparse(SHAPE, 2, 0), none()), other("features or values of rows"));
     let fewer = sparse(Sparse { rows: 599, ..SHAPE }, 1, 0);
-    assert_eq!(refused(&fewer, none()), "599 rows, but the checkpoint was written with 600");
+    assert_eq!(refused(&fewer, none()), "the data has 599 rows; the checkpoint was written with 600");
     let mut weighed = data();
     weighed.row_weights = vec![1.0; weighed.len()];
     weighed.row_weights[599] = 2.0;
-    assert_eq!(refused(&weighed, none()), format!("other weights of rows, but {same}"));
+    assert_eq!(refused(&weighed, none()), other("weights of rows"));
     let mut relabelled = data();
     relabelled.labels.renumber(|label| Some((label + 1) % 24));
-    assert_eq!(refused(&relabelled, none()), format!("other labels of rows, but {same}"));
+    assert_eq!(refused(&relabelled, none()), other("labels of rows"));
 }

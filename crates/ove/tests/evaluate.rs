@@ -280,10 +280,9 @@ fn rows_without_a_label_each_are_an_error() {
     let message = |rows: &Dataset, labels: &[u32]| {
         evaluate(&model, rows.rows(), &Labels::single(labels.to_vec())).unwrap_err().to_string()
     };
-    let allowed = "there has to be at least one row, and each has its own";
-    assert_eq!(message(&data, &[0]), format!("labels of 1 rows for 2 rows, but {allowed}"));
-    assert_eq!(message(&Dataset::new(2, Vec::new()), &[]), format!("labels of 0 rows for 0 rows, but {allowed}"));
-    assert_eq!(message(&data, &[0, 2]), "a row has the class 2, but the model has 2 classes");
+    assert_eq!(message(&data, &[0]), "labels of 1 rows do not match 2 rows");
+    assert_eq!(message(&Dataset::new(2, Vec::new()), &[]), "evaluation needs at least one row, got none");
+    assert_eq!(message(&data, &[0, 2]), "a label must be below the model's number of classes, 2, got 2");
 }
 
 #[test]

@@ -373,11 +373,13 @@ fn weights_that_are_not_finite_are_an_error() {
     }
 }
 
+/// In the message for whoever prints that alone, and as its source for whoever looks at the chain.
 #[test]
-fn a_missing_file_is_named_once() {
+fn a_missing_file_is_named_with_what_the_system_says() {
     let error = Model::load("no/such/model".as_ref()).unwrap_err();
     assert_eq!(error.to_string(), "no/such/model: No such file or directory (os error 2)");
-    assert!(std::error::Error::source(&error).is_none(), "the reason would be printed twice");
+    let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<std::io::Error>());
+    assert_eq!(source.map(std::io::Error::kind), Some(std::io::ErrorKind::NotFound));
 }
 
 #[test]

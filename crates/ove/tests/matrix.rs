@@ -37,13 +37,21 @@ fn dense_rows_are_rows() {
 #[test]
 fn rows_that_are_none_are_refused() {
     let words = |rows: ove::Result<Rows<'_>>| rows.unwrap_err().to_string();
-    assert!(words(Rows::dense(&[], &[])).contains("at least one"));
-    assert!(words(Rows::dense(&[0, 1], &[1.0; 3])).contains("3 values in rows of 2 features"));
-    assert!(words(Rows::dense(&[1, 0], &[1.0; 2])).contains("from 0 on"));
+    assert_eq!(words(Rows::dense(&[], &[])), "0 values do not make dense rows of 0 features");
+    assert_eq!(words(Rows::dense(&[0, 1], &[1.0; 3])), "3 values do not make dense rows of 2 features");
+    assert_eq!(words(Rows::dense(&[1, 0], &[1.0; 2])), "2 values do not make dense rows of 2 features");
     let hole = [1.0, 2.0, 3.0, f32::NAN];
-    assert!(words(Rows::dense(&[0, 1], &hole)).starts_with("row 1, feature 1: the value NaN"));
-    assert!(words(Rows::new(9, &[0, 3, 4], &[1, 2, 8, 7], &hole)).starts_with("row 1, feature 7: the value NaN"));
-    assert!(words(Rows::new(9, &[0, 30, 4], &[1, 2, 8, 7], &[1.0; 4])).contains("row 1 ends before it starts"));
+    let finite = "the value must be a finite 32-bit float, got NaN";
+    assert_eq!(words(Rows::dense(&[0, 1], &hole)), format!("row 1, feature 1: {finite}"));
+    let of = |features, offsets, indices: &[u32], values| words(Rows::new(features, offsets, indices, values));
+    assert_eq!(of(9, &[0, 3, 4], &[1, 2, 8, 7], &hole), format!("row 1, feature 7: {finite}"));
+    let ones = &[1.0; 4];
+    assert_eq!(of(9, &[0, 30, 4], &[1, 2, 8, 7], ones), "row 1: row offsets must not decrease, got 4 after 30");
+    assert_eq!(of(9, &[0, 3], &[1, 2, 8, 7], ones), "row offsets must run from 0 to the number of entries, 4");
+    assert_eq!(of(9, &[0, 4], &[1, 2, 8, 8], ones), "row 0: features must increase within a row, got 8 after 8");
+    let beyond = "row 1: a feature must be below the number of features, 8, got 8";
+    assert_eq!(of(8, &[0, 2, 4], &[1, 2, 7, 8], ones), beyond);
+    assert_eq!(of(9, &[0, 4], &[1, 2, 7, 8], &ones[..3]), "4 feature indices do not match 3 values");
 }
 
 #[test]

@@ -192,7 +192,7 @@ fn solvers_that_scores_do_not_have_are_refused() {
         ),
         (
             json!({ "scores": "linear", "solver": "forest" }),
-            "`solver` must be left out for trees, which have one of their own, got `forest` beside linear scores",
+            "`solver` must be one of stochastic, batch, got `forest`",
         ),
     ] {
         assert_eq!(refused(settings.clone()), expected, "{settings}");

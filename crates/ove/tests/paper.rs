@@ -39,7 +39,7 @@ fn likelihood(objective: Objective, f: &[f64], counts: &[u64]) -> f64 {
 
 fn optimum(objective: Objective, counts: &[u64], method: Method) -> Vec<f64> {
     let options = options(json!({ "solver": "batch", "objective": objective.name(), "tolerance": 1e-10 }));
-    estimate(counts, method, &options, &mut |_| ControlFlow::Continue(())).unwrap()
+    estimate(counts, method, &options, &mut |_, _| ControlFlow::Continue(())).unwrap()
 }
 
 proptest! {

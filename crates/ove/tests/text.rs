@@ -80,7 +80,7 @@ fn a_text_is_its_settings_names_and_weights() {
     assert!(again == text);
     assert_eq!(rows(&data), rows(&again.rows(&TEXTS)));
     let error = Text::new(options, text.names().clone(), Vec::new()).unwrap_err().to_string();
-    assert_eq!(error, "0 weights for 17 terms, but the text settings want 17 weights");
+    assert_eq!(error, "0 weights for 17 terms do not match the text settings, which need 17");
 }
 
 #[test]

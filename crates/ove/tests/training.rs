@@ -103,12 +103,12 @@ fn a_state_of_another_run_is_refused() {
         let mut training = start(Examples::of(&data), &options);
         let state = start(Examples::of(&other), &options).state();
         let refused = training.restore(&state).unwrap_err();
-        assert!(matches!(refused, Error::Mismatch { .. }), "{settings}: {refused}");
-        assert!(refused.to_string().starts_with("other features or values of rows"), "{refused}");
+        assert!(matches!(refused, Error::Mismatch(_)), "{settings}: {refused}");
+        assert!(refused.to_string().starts_with("the features or values of rows are not those"), "{refused}");
     }
     let state = start(Examples::of(&data), &options(kinds()[0].clone())).state();
     let refused = start(Examples::of(&data), &options(kinds()[1].clone())).restore(&state).unwrap_err().to_string();
-    assert_eq!(refused, "step is sgd, but the checkpoint was written with adagrad");
+    assert_eq!(refused, "`step` is sgd; the checkpoint was written with adagrad");
 }
 
 /// Numbers of a state that nothing else can stand for.
@@ -291,16 +291,16 @@ fn what_cannot_be_merged_is_refused() {
     let [adagrad, sgd] = [kinds()[0].clone(), kinds()[1].clone()];
     assert_eq!(
         message(&data, sgd.clone(), adagrad.clone()),
-        "step is sgd, but the checkpoint was written with adagrad"
+        "`step` is sgd; the checkpoint was written with adagrad"
     );
     assert_eq!(
         message(&wider, sgd.clone(), sgd.clone()),
-        "120 features, but the checkpoint was written with 130"
+        "the data has 120 features; the checkpoint was written with 130"
     );
     let batch = kinds()[4].clone();
     assert_eq!(
         message(&data, batch.clone(), batch),
-        "runs of the batch solver, but each of its steps uses all rows, so there is nothing to merge"
+        "runs of the batch solver cannot be merged: each of its steps uses all rows"
     );
-    assert!(message(&data, sgd, kinds()[2].clone()).contains("but the checkpoint was written with"));
+    assert!(message(&data, sgd, kinds()[2].clone()).contains("; the checkpoint was written with"));
 }
