@@ -11,7 +11,7 @@
 
 use super::negatives::Negatives;
 use super::objective::Objective;
-use crate::platform::math::{softplus_sigmoid, sum_log_1p};
+use crate::platform::math::{log_sum_exp, softplus_sigmoid, sum_log_1p};
 
 /// Beyond this s − f_y the product of two factors might overflow.
 const GREATEST: f64 = 300.0;
@@ -40,11 +40,9 @@ impl Values {
     }
 
     fn merged(&self, labels: &[f64], scores: &[f32], negatives: &mut Negatives) -> f64 {
-        let mut together = 0.0;
-        for &class in &self.merged {
-            together += std::mem::take(&mut negatives.exps[class as usize]);
-        }
-        let log_together = negatives.shift + together.ln();
+        self.merged.iter().for_each(|&class| negatives.exps[class as usize] = 0.0);
+        // Not from the exponentials, which are 0 for scores far below the largest, wherever the labels are.
+        let log_together = log_sum_exp(self.merged.iter().map(|&class| f64::from(scores[class as usize])));
         let of_label = |&label: &f64| -softplus_sigmoid(log_together - label).0 - self.apart(label, scores, negatives);
         labels.iter().map(of_label).sum()
     }
