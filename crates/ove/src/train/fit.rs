@@ -242,8 +242,8 @@ impl Fit<'_, '_, '_> {
         };
         let mut stopped = None;
         let mut go_on = || {
-            if let (None, ControlFlow::Break(stop)) = (stopped, (self.watch)(Event::Choosing)) {
-                stopped = Some(stop);
+            if stopped.is_none() {
+                stopped = (self.watch)(Event::Choosing).break_value();
             }
             stopped.is_none()
         };
