@@ -97,6 +97,8 @@ impl Candidates {
         visit.excluded.clear();
         visit.excluded.extend_from_slice(labels);
         visit.excluded.sort_unstable();
+        // By other numbers than the classes outside C, which then depend on C in nothing but that they are outside.
+        let key = DrawKey { seed: !key.seed, ..key };
         rivals.draw(row, key, &visit.excluded, self.drawn[0], &mut visit.classes, &mut visit.weights);
         visit.weights.clear();
         visit.classes[labels.len()..].sort_unstable();
