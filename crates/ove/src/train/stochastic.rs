@@ -283,7 +283,7 @@ impl<F: ScoreFunction> Run for Stochastic<'_, F> {
     fn restore(&mut self, saved: &dyn StateReader) -> Result<()> {
         let state: RunState = saved.parse_facts()?;
         let batches = self.batches() * self.epochs;
-        if state.passed > batches {
+        if !state.is_within(batches, self.examples.len() as u64 * self.epochs as u64) {
             return Err(saved.unusable(format!("{} batches are passed of {batches}", state.passed)));
         }
         self.function.restore(saved, state.paces)?;

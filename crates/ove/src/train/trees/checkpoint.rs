@@ -2,6 +2,7 @@
 //! again.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::node::Weights;
 use crate::error::Result;
@@ -32,8 +33,12 @@ pub(super) fn state(share: f64, finished: &Finished) -> (String, Vec<Table<'_>>)
     (share.to_string(), tables)
 }
 
-/// What was kept, if it is of jobs below `count` in order.
-pub(super) fn restore(saved: &dyn StateReader, count: usize, features: usize) -> Result<Finished> {
+/// What was kept, if it is of these jobs: `children` says which children a job has.
+pub(super) fn restore(
+    saved: &dyn StateReader,
+    features: usize,
+    children: impl Fn(usize) -> Option<Range<usize>>,
+) -> Result<Finished> {
     let jobs: Vec<u32> = saved.read("jobs")?;
     let (all_features, all_entries): (Vec<u32>, Vec<Entry>) = (saved.read("features")?, saved.read("entries")?);
     let (mut rest, mut entries) = (all_features.as_chunks::<2>().0, &all_entries[..]);
@@ -41,9 +46,7 @@ pub(super) fn restore(saved: &dyn StateReader, count: usize, features: usize) ->
     for &[job, own_features, own_entries] in jobs.as_chunks::<3>().0 {
         let of_job = rest.split_off(..own_features as usize).zip(entries.split_off(..own_entries as usize));
         let (own, kept) = of_job.ok_or_else(|| saved.unusable("fewer weights than its nodes have".into()))?;
-        let counted: u64 = own.iter().map(|&[_, count]| u64::from(count)).sum();
-        let fits = own.iter().all(|&[feature, _]| (feature as usize) < features) && counted == kept.len() as u64;
-        if job as usize >= count || !fits {
+        if !children(job as usize).is_some_and(|children| fits(own, kept, features, &children)) {
             return Err(saved.unusable("nodes that these trees do not have".into()));
         }
         let weights = Weights {
@@ -53,4 +56,16 @@ pub(super) fn restore(saved: &dyn StateReader, count: usize, features: usize) ->
         finished.insert(job as usize, Learned { weights });
     }
     Ok(finished)
+}
+
+/// Whether these are weights of features that there are, rising, each for children of the job, rising too.
+fn fits(features: &[[u32; 2]], mut entries: &[Entry], count: usize, children: &Range<usize>) -> bool {
+    let of_children = |entries: &[Entry]| {
+        entries.iter().all(|entry| children.contains(&entry.child()))
+            && entries.is_sorted_by(|a, b| a.child() < b.child())
+    };
+    let all = features.iter().all(|&[_, own]| entries.split_off(..own as usize).is_some_and(of_children));
+    all && entries.is_empty()
+        && features.is_sorted_by(|a, b| a[0] < b[0])
+        && features.last().is_none_or(|&[last, _]| (last as usize) < count)
 }
