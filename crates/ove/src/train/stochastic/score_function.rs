@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use bytemuck::Pod;
+
 use crate::data::{Examples, Row, Rows};
 use crate::error::{Error, Result};
 use crate::scores::Scores;
@@ -52,8 +54,8 @@ pub(super) trait ScoreFunction: Send + Sync {
 
     fn restore(&mut self, state: &dyn StateReader, paces: [Pace; 2]) -> Result<()>;
 
-    /// The mean of these weights and those of others; `shares` sum to 1, the own one first.
-    fn merge(&mut self, others: &[State], shares: &[f64]) -> Result<()>;
+    /// The mean of these weights and those of others, as they are now, whatever penalty they have not felt yet.
+    fn merge(&mut self, others: &[Merged<'_>], own_share: f64) -> Result<()>;
 
     /// A copy of the scores as they are now.
     fn snapshot(&self) -> Scores;
@@ -62,20 +64,37 @@ pub(super) trait ScoreFunction: Send + Sync {
     fn freeze(self) -> Scores;
 }
 
-/// The mean of a table and the same tables of others, summed in their order.
-pub(super) fn merge_tables(name: &str, own: &mut [f32], others: &[State], shares: &[f64]) -> Result<()> {
-    let mut sums: Vec<f64> = own.iter().map(|&number| shares[0] * f64::from(number)).collect();
-    for (other, share) in others.iter().zip(&shares[1..]) {
-        let reader: &dyn StateReader = other;
-        let numbers: Vec<f32> = reader.read(name)?;
-        if numbers.len() != sums.len() {
-            let (other, own) = (numbers.len(), sums.len());
-            return Err(Error::Mismatch(format!("the other run has {other} numbers in `{name}`, this one {own}")));
+/// Another run that this one is merged with; all shares sum to 1.
+pub(super) struct Merged<'a> {
+    pub state: &'a State,
+    pub paces: [Pace; 2],
+    pub share: f64,
+}
+
+impl Merged<'_> {
+    /// A table of the other run, of this length.
+    pub fn table<T: Pod>(&self, name: &str, length: usize) -> Result<Vec<T>> {
+        let reader: &dyn StateReader = self.state;
+        let numbers: Vec<T> = reader.read(name)?;
+        match numbers.len() == length {
+            true => Ok(numbers),
+            false => {
+                let other = numbers.len();
+                Err(Error::Mismatch(format!("the other run has {other} numbers in `{name}`, this one {length}")))
+            }
         }
-        sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += share * f64::from(number));
     }
-    own.iter_mut().zip(sums).for_each(|(own, sum)| *own = sum as f32);
-    Ok(())
+}
+
+/// The mean of some numbers and those of others, each with its share, summed in their order.
+pub(super) fn mean(own: impl Iterator<Item = f32>, own_share: f64, others: &[(Vec<f32>, f64)]) -> Vec<f32> {
+    let of = |(at, own): (usize, f32)| {
+        let sum = others.iter().fold(own_share * f64::from(own), |sum, (numbers, share)| {
+            sum + share * f64::from(numbers[at])
+        });
+        sum as f32
+    };
+    own.enumerate().map(of).collect()
 }
 
 /// Cuts the features into ranges that rows have about equally often.
