@@ -53,13 +53,8 @@ pub enum Error {
     #[error("{0}")]
     Settings(String),
     /// Two things that must fit together do not: rows and labels, model and data.
-    #[error("{found}, but {allowed}")]
-    Mismatch {
-        /// What was given.
-        found: String,
-        /// What it has to match.
-        allowed: String,
-    },
+    #[error("{0}")]
+    Mismatch(String),
     /// A model file cannot be used.
     #[error("{}: not a usable model: {reason}", path.display())]
     ModelFile {

@@ -66,18 +66,18 @@ fn by_measures(model: &Model, measures: &Measures, rows: Rows<'_>, labels: &Labe
 }
 
 fn check(model: &Model, rows: Rows<'_>, labels: &Labels) -> Result<()> {
-    if labels.len() != rows.len() || rows.is_empty() {
-        return Err(Error::Mismatch {
-            found: format!("labels of {} rows for {} rows", labels.len(), rows.len()),
-            allowed: "there has to be at least one row, and each has its own".into(),
-        });
+    if rows.is_empty() {
+        return Err(Error::Mismatch("evaluation needs at least one row, got none".into()));
+    }
+    if labels.len() != rows.len() {
+        let message = format!("labels of {} rows do not match {} rows", labels.len(), rows.len());
+        return Err(Error::Mismatch(message));
     }
     let classes = model.classes();
     match labels.all().iter().find(|&&label| label as usize >= classes) {
-        Some(label) => Err(Error::Mismatch {
-            found: format!("a row has the class {label}"),
-            allowed: format!("the model has {classes} classes"),
-        }),
+        Some(label) => {
+            Err(Error::Mismatch(format!("a label must be below the model's number of classes, {classes}, got {label}")))
+        }
         None => Ok(()),
     }
 }

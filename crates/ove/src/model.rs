@@ -7,6 +7,7 @@ mod predict;
 
 use crate::data::Dataset;
 use crate::error::{Error, Result};
+use crate::platform::pool;
 use crate::scores::Scores;
 
 pub use card::{Card, HeldOutPoint, TracePoint};
@@ -34,7 +35,7 @@ impl Model {
 
     /// Number of weights that are stored.
     pub fn weight_count(&self) -> usize {
-        self.scores.shape().weights
+        pool::run(|| self.scores.predictor().weight_count())
     }
 
     /// Whether held-out rows made its probabilities what they are. Those of trees always are.
@@ -55,7 +56,7 @@ impl Model {
     /// # Errors
     /// [`Error::Setting`] where weights share cells, or are vectors.
     pub fn prune(&mut self, threshold: f32) -> Result<()> {
-        self.scores = self.scores.predictor().pruned(threshold)?;
+        self.scores = pool::run(|| self.scores.predictor().pruned(threshold))?;
         Ok(())
     }
 
@@ -67,10 +68,7 @@ impl Model {
     pub fn align(&self, data: &mut Dataset) -> Result<()> {
         let (old, new) = (&self.card.feature_names, &mut data.feature_names);
         if let Some((old, new)) = old.iter().zip(new.iter()).find(|(old, new)| old != new) {
-            return Err(Error::Mismatch {
-                found: format!("a feature named {new}"),
-                allowed: format!("the model has {old} in its place"),
-            });
+            return Err(Error::Mismatch(format!("the data has the feature `{new}` where the model has `{old}`")));
         }
         if new.len() < old.len() {
             new.clone_from(old);

@@ -50,8 +50,6 @@ pub struct Shape {
     pub features: usize,
     /// K.
     pub classes: usize,
-    /// Number of weights that are stored.
-    pub weights: usize,
 }
 
 /// What one row has to say about a model, for [`crate::metrics`].
@@ -68,6 +66,9 @@ pub(crate) struct Measured {
 /// What trained scores can do. Parallel work runs on the threads of the pool that it is called in.
 pub(crate) trait Predictor: Send + Sync {
     fn shape(&self) -> Shape;
+
+    /// Number of weights that are stored; trees and pruned weights are counted one by one.
+    fn weight_count(&self) -> usize;
 
     /// The min(k, K) most probable classes of each row, best first; equal ones in class order.
     fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>>;
@@ -158,14 +159,12 @@ impl Scores {
         };
         match self.linear() {
             Some(linear) if linear.layout() == needed => Ok(linear),
-            Some(linear) => Err(Error::Mismatch {
-                found: format!("a start with {}", size(linear.layout())),
-                allowed: format!("training needs {}", size(needed)),
-            }),
-            None => Err(Error::Mismatch {
-                found: "a start with scores of another kind".into(),
-                allowed: "training needs linear ones".into(),
-            }),
+            Some(linear) => Err(Error::Mismatch(format!(
+                "the weights to start from have {}; this training needs {}",
+                size(linear.layout()),
+                size(needed)
+            ))),
+            None => Err(Error::Mismatch("training of linear scores must start from linear scores".into())),
         }
     }
 
@@ -176,13 +175,10 @@ impl Scores {
             Scores::Factored(factored) if (factored.features(), factored.classes(), factored.rank()) == needed => {
                 Ok(factored)
             }
-            _ => Err(Error::Mismatch {
-                found: "a start of another shape".into(),
-                allowed: format!(
-                    "training needs factored scores with {} features, {} classes and rank {rank}",
-                    needed.0, needed.1
-                ),
-            }),
+            _ => Err(Error::Mismatch(format!(
+                "training must start from factored scores with {} features, {} classes and rank {rank}",
+                needed.0, needed.1
+            ))),
         }
     }
 }

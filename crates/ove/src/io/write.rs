@@ -19,6 +19,7 @@ use rayon::prelude::*;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::io::atomic::write_beside;
+use crate::platform::pool;
 
 /// Rows that a thread formats at a time.
 const BLOCK: usize = 256;
@@ -36,7 +37,8 @@ pub fn xmc(path: &Path, data: &Dataset, features: usize, labels: usize) -> Resul
             let mut file = File::create(beside)?;
             writeln!(file, "{} {features} {labels}", data.len())?;
             for blocks in blocks.chunks(BLOCKS) {
-                let texts: Vec<Vec<u8>> = blocks.par_iter().map(|rows| lines(data, rows.clone())).collect();
+                let texts: Vec<Vec<u8>> =
+                    pool::run(|| blocks.par_iter().map(|rows| lines(data, rows.clone())).collect());
                 texts.iter().try_for_each(|text| file.write_all(text))?;
             }
             Ok(())

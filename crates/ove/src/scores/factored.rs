@@ -135,8 +135,11 @@ impl SoftmaxScores for Factored {
 
 impl Predictor for Factored {
     fn shape(&self) -> Shape {
-        let weights = self.features.len() + self.classes.len() + self.bias.len();
-        Shape { features: self.features(), classes: self.classes(), weights }
+        Shape { features: self.features(), classes: self.classes() }
+    }
+
+    fn weight_count(&self) -> usize {
+        self.features.len() + self.classes.len() + self.bias.len()
     }
 
     fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>> {

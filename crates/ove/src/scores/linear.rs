@@ -93,7 +93,11 @@ impl SoftmaxScores for Linear {
 
 impl Predictor for Linear {
     fn shape(&self) -> Shape {
-        Shape { features: self.features(), classes: self.classes(), weights: self.layout.cells() }
+        Shape { features: self.features(), classes: self.classes() }
+    }
+
+    fn weight_count(&self) -> usize {
+        self.layout.cells()
     }
 
     fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>> {
@@ -137,10 +141,8 @@ impl Predictor for Linear {
     fn grown(&self, features: usize, classes: usize) -> Result<Scores> {
         if self.is_hashed() {
             if classes > self.classes() {
-                return Err(Error::Mismatch {
-                    found: format!("{} new classes", classes - self.classes()),
-                    allowed: "the weights of the model share cells, which have no place for them".into(),
-                });
+                let new = classes - self.classes();
+                return Err(Error::Mismatch(format!("a model with hashed weights cannot take {new} new classes")));
             }
             let layout = Layout::hashed(features, classes, self.layout.cells());
             return Ok(Scores::Linear(Linear::with_layout(layout, self.table.to_vec())));

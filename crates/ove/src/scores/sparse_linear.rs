@@ -65,7 +65,11 @@ impl SoftmaxScores for SparseLinear {
 
 impl Predictor for SparseLinear {
     fn shape(&self) -> Shape {
-        Shape { features: self.weights.features(), classes: self.bias.len(), weights: self.weights.weights() }
+        Shape { features: self.weights.features(), classes: self.bias.len() }
+    }
+
+    fn weight_count(&self) -> usize {
+        self.weights.weights()
     }
 
     fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>> {

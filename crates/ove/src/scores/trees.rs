@@ -183,7 +183,11 @@ impl Trees {
 
 impl Predictor for Trees {
     fn shape(&self) -> Shape {
-        Shape { features: self.features, classes: self.classes, weights: self.weights() }
+        Shape { features: self.features, classes: self.classes }
+    }
+
+    fn weight_count(&self) -> usize {
+        self.weights()
     }
 
     /// Where the leaves that were searched have fewer classes than asked for, all leaves are searched.
@@ -258,10 +262,9 @@ impl Predictor for Trees {
     }
 
     fn grown(&self, _: usize, _: usize) -> Result<Scores> {
-        Err(Error::Mismatch {
-            found: "a start from trees".into(),
-            allowed: "they are grown from all rows at once; train them anew with the old rows and the new ones".into(),
-        })
+        Err(Error::Mismatch(
+            "trees cannot be trained further; train new ones on the old and the new rows together".into(),
+        ))
     }
 
     fn scale(&mut self, _: f32) {}

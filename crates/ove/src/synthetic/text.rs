@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::io::atomic::write_beside;
+use crate::platform::pool;
 
 /// Rows that one thread makes at a time.
 pub(super) const CHUNK: usize = 1024;
@@ -95,8 +96,9 @@ pub(super) fn in_chunks<T: Send>(
 ) -> Result<()> {
     let starts: Vec<usize> = (0..rows).step_by(CHUNK).collect();
     // So few at a time that what is made but not yet taken stays small.
-    for some in starts.chunks(4 * rayon::current_num_threads()) {
-        let made: Vec<T> = some.par_iter().map(|&start| make(start..(start + CHUNK).min(rows))).collect();
+    for some in starts.chunks(4 * pool::run(rayon::current_num_threads)) {
+        let of = |&start: &usize| make(start..(start + CHUNK).min(rows));
+        let made: Vec<T> = pool::run(|| some.par_iter().map(of).collect());
         made.into_iter().try_for_each(&mut take)?;
     }
     Ok(())

@@ -117,10 +117,7 @@ impl Run for Batch<'_> {
     }
 
     fn merge(&mut self, _: &[states::State]) -> Result<()> {
-        Err(Error::Mismatch {
-            found: "runs of the batch solver".into(),
-            allowed: "each of its steps uses all rows, so there is nothing to merge".into(),
-        })
+        Err(Error::Mismatch("runs of the batch solver cannot be merged: each of its steps uses all rows".into()))
     }
 
     fn snapshot(&self) -> Option<Scores> {

@@ -28,14 +28,11 @@ pub(super) fn fit_to_memory(
     // A mistaken number of a feature must not fill the memory.
     let lists = Bytes(features as u64 * LIST_BYTES);
     if lists.0 > memory.0.max(LISTS) {
-        return Err(Error::Mismatch {
-            found: format!("{features} features need {lists} for their lists alone"),
-            allowed: format!("`memory` allows {memory}"),
-        });
+        let message = format!("{features} features need {lists} for their lists alone; `memory` allows {memory}");
+        return Err(Error::Mismatch(message));
     }
-    let too_large = |what: String, needed: Bytes| {
-        Err(Error::Mismatch { found: format!("{what} need {needed}"), allowed: format!("`memory` allows {memory}") })
-    };
+    let too_large =
+        |what: String, needed: Bytes| Err(Error::Mismatch(format!("{what} need {needed}; `memory` allows {memory}")));
     match options.scores.as_mut() {
         Some(ScoreOptions::Linear(LinearOptions { cells: Some(_), .. })) => Ok(()),
         Some(ScoreOptions::Linear(linear)) => {
@@ -77,11 +74,8 @@ pub(super) fn check_trees(memory: Bytes, trees: usize, weights: usize) -> Result
     if needed.0 <= memory.0 {
         return Ok(());
     }
-    Err(Error::Mismatch {
-        found: format!("{trees} trees need more than {needed} for their weights"),
-        allowed: format!(
-            "`memory` allows {memory}; fewer trees need less, and the weights of the stochastic solver can share what \
-             there is"
-        ),
-    })
+    Err(Error::Mismatch(format!(
+        "{trees} trees need more than {needed} for their weights; `memory` allows {memory}; try fewer trees, or the \
+         stochastic solver, which can hash its weights"
+    )))
 }

@@ -53,10 +53,7 @@ pub fn estimate(counts: &[u64], method: Method, options: &TrainOptions, watch: &
     let seen: Vec<usize> = (0..counts.len()).filter(|&k| counts[k] > 0).collect();
     let positive: Vec<u64> = seen.iter().map(|&k| counts[k]).collect();
     if seen.is_empty() {
-        return Err(Error::Mismatch {
-            found: "no value that occurs".into(),
-            allowed: "at least one count is positive".into(),
-        });
+        return Err(Error::Mismatch("at least one count must be positive".into()));
     }
     let scores = match (positive.len(), method) {
         (1, _) => vec![0.0],

@@ -183,10 +183,7 @@ impl Fit<'_, '_, '_> {
         let (named, classes) = (self.data.classes.len(), self.data.examples.classes);
         match named == classes {
             true => Ok(()),
-            false => Err(Error::Mismatch {
-                found: format!("{named} names for {classes} classes"),
-                allowed: "each class has one".into(),
-            }),
+            false => Err(Error::Mismatch(format!("{named} class names do not match {classes} classes"))),
         }
     }
 
@@ -328,10 +325,10 @@ impl Fit<'_, '_, '_> {
 fn grown(model: &Model, examples: &Examples<'_>) -> Result<Scores> {
     let (shape, features, classes) = (model.scores.shape(), examples.rows.features(), examples.classes);
     if features < shape.features || classes < shape.classes {
-        return Err(Error::Mismatch {
-            found: format!("data with {features} features and {classes} classes"),
-            allowed: format!("the model has {} and {}", shape.features, shape.classes),
-        });
+        return Err(Error::Mismatch(format!(
+            "the data has {features} features and {classes} classes, fewer than the model's {} and {}",
+            shape.features, shape.classes
+        )));
     }
     model.scores.predictor().grown(features, classes)
 }

@@ -250,10 +250,9 @@ impl<'a> Training<'a> {
 
 fn check_class_weight(examples: &Examples<'_>, options: &TrainOptions) -> Result<()> {
     match &options.class_weight {
-        crate::options::ClassWeight::Listed(weights) if weights.len() != examples.classes => Err(Error::Mismatch {
-            found: format!("{} class weights for {} classes", weights.len(), examples.classes),
-            allowed: "each class has one".into(),
-        }),
+        crate::options::ClassWeight::Listed(weights) if weights.len() != examples.classes => {
+            Err(Error::Mismatch(format!("{} class weights do not match {} classes", weights.len(), examples.classes)))
+        }
         _ => Ok(()),
     }
 }

@@ -68,10 +68,9 @@ pub(super) fn run<'a>(
     start: Start<'_>,
 ) -> Result<Box<dyn Run + 'a>> {
     if start.scores.is_some() {
-        return Err(Error::Mismatch {
-            found: "a start from trees".into(),
-            allowed: "they are grown from all rows at once; train them anew with the old rows and the new ones".into(),
-        });
+        return Err(Error::Mismatch(
+            "trees cannot be trained further; train new ones on the old and the new rows together".into(),
+        ));
     }
     let mut shuffled: Vec<u32> = examples.ids().map(|id| id as u32).collect();
     Stream::of(&[options.seed, u64::MAX]).shuffle(&mut shuffled);
@@ -120,9 +119,11 @@ impl TreeRun<'_> {
             Some(Tree::new(root, assemble::build(features, starts.clone(), &learned.leaves, false)?, order.clone()))
         };
         let trees = self.orders.par_iter().zip(learned).map(tree);
-        trees.collect::<Option<_>>().ok_or_else(|| Error::Mismatch {
-            found: format!("a tree over {features} features with more weights than it can hold"),
-            allowed: format!("{} numbers per level; fewer features need fewer", u32::MAX),
+        trees.collect::<Option<_>>().ok_or_else(|| {
+            let most = u32::MAX;
+            Error::Mismatch(format!(
+                "a level of a tree over {features} features has more than {most} weights; use fewer features"
+            ))
         })
     }
 }

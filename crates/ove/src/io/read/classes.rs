@@ -12,6 +12,7 @@ use std::collections::{BTreeSet, HashMap};
 use rayon::prelude::*;
 
 use crate::data::Dataset;
+use crate::platform::pool;
 use crate::text::{Table, hash_of_word};
 
 /// Class names, numbered as they appear; what a name is, its hash says, as for terms.
@@ -56,7 +57,7 @@ impl<N: AsRef<str> + Into<String> + Ord + Send> Names<N> {
         if names.iter().all(|(name, _)| value(name.as_ref()).is_some()) {
             names.sort_by(|(a, _), (b, _)| by_value(a.as_ref(), b.as_ref()));
         } else {
-            names.par_sort_unstable();
+            pool::run(|| names.par_sort_unstable());
         }
         let mut new = vec![0; names.len()];
         for ((_, old), number) in names.iter().zip(0..) {

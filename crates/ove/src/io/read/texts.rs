@@ -18,6 +18,7 @@ use super::{OnError, ReadOptions, Skipped, wrong_place};
 use crate::data::Dataset;
 use crate::data::labels::Labels;
 use crate::error::{Error, Result};
+use crate::platform::pool;
 use crate::text::{Text, TextOptions};
 
 /// How much a thread reads at a time: enough that few names of labels are numbered twice.
@@ -52,7 +53,7 @@ impl Texts {
 
     /// The texts.
     pub fn texts(&self) -> Vec<&str> {
-        self.places.par_iter().map(|place| &self.content[place.clone()]).collect()
+        pool::run(|| self.places.par_iter().map(|place| &self.content[place.clone()]).collect())
     }
 
     /// Finds their vocabulary and makes their rows.
@@ -93,7 +94,8 @@ pub(super) fn read(mut source: Source, options: &ReadOptions, line: ReadLine) ->
         Err(error) => return Err(not_utf8(&source, &error)),
     };
     let lines = pieces(&source, &content);
-    let pieces: Vec<Result<Piece>> = lines.into_par_iter().map(|lines| Piece::read(lines, options, line)).collect();
+    let pieces: Vec<Result<Piece>> =
+        pool::run(|| lines.into_par_iter().map(|lines| Piece::read(lines, options, line)).collect());
     // The first error of the file, not that of the first thread to meet one.
     let mut texts = join(pieces.into_iter().collect::<Result<_>>()?);
     texts.content = content;
@@ -164,7 +166,7 @@ fn pieces<'a>(source: &'a Source, content: &'a str) -> Vec<Lines<'a>> {
         pieces.push(Lines { path, text: &content[start..start + end], start, number: 0 });
         start += end;
     }
-    let lines: Vec<usize> = pieces.par_iter().map(|piece| piece.count()).collect();
+    let lines: Vec<usize> = pool::run(|| pieces.par_iter().map(|piece| piece.count()).collect());
     for (piece, lines) in pieces.iter_mut().zip(lines) {
         piece.number = number;
         number += lines;

@@ -65,9 +65,9 @@ impl Identity {
 
     /// Refuses to go on with what was kept of another run, and says in what they differ.
     pub(crate) fn check(&self, kept: &Identity) -> Result<()> {
-        let differ = |found: String, allowed: String| Err(Error::Mismatch { found, allowed });
+        let differ = |message: String| Err(Error::Mismatch(message));
         if let Some((name, now, then)) = first_difference(&self.options, &kept.options) {
-            return differ(format!("{name} is {now}"), format!("the checkpoint was written with {then}"));
+            return differ(format!("`{name}` is {now}; the checkpoint was written with {then}"));
         }
         for (what, now, then) in [
             ("rows", self.rows, kept.rows),
@@ -75,7 +75,7 @@ impl Identity {
             ("classes", self.classes, kept.classes),
         ] {
             if now != then {
-                return differ(format!("{now} {what}"), format!("the checkpoint was written with {then}"));
+                return differ(format!("the data has {now} {what}; the checkpoint was written with {then}"));
             }
         }
         for (what, same) in [
@@ -86,10 +86,7 @@ impl Identity {
             ("held-out rows", self.held_out_sum == kept.held_out_sum),
         ] {
             if !same {
-                return differ(
-                    format!("other {what}"),
-                    "a checkpoint goes on with the data it was written with".into(),
-                );
+                return differ(format!("the {what} are not those that the checkpoint was written with"));
             }
         }
         Ok(())

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::io::atomic::{unwritten, write_beside};
 use crate::platform::digest::Digest;
 
-const VERSION: &str = "2";
+const VERSION: &str = "3";
 
 /// The tensor with the sum over all that comes before it.
 const CHECKSUM: &str = "checksum";
@@ -48,7 +48,7 @@ pub(crate) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// MappedSlice of a kind, or several of them together, as they are in memory.
+    /// Numbers of a kind, or several of them together, as they are in memory.
     pub fn new<T: Pod>(name: impl Into<String>, kind: Kind, numbers: &'a [T]) -> Self {
         Table { name: name.into(), kind, bytes: bytemuck::cast_slice(numbers).into() }
     }

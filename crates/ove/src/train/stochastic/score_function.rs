@@ -69,10 +69,8 @@ pub(super) fn merge_tables(name: &str, own: &mut [f32], others: &[State], shares
         let reader: &dyn StateReader = other;
         let numbers: Vec<f32> = reader.read(name)?;
         if numbers.len() != sums.len() {
-            return Err(Error::Mismatch {
-                found: format!("{} numbers of `{name}`", numbers.len()),
-                allowed: format!("this run has {}", sums.len()),
-            });
+            let (other, own) = (numbers.len(), sums.len());
+            return Err(Error::Mismatch(format!("the other run has {other} numbers in `{name}`, this one {own}")));
         }
         sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += share * f64::from(number));
     }
