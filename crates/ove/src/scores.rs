@@ -63,18 +63,32 @@ pub(crate) struct Measured {
     pub log_probability: f64,
 }
 
+/// What makes probabilities of scores.
+pub(crate) enum Probabilities<'a> {
+    /// One softmax over the scores of all classes.
+    Softmax(&'a dyn SoftmaxScores),
+    /// The scores themselves, as those of trees.
+    Own(&'a dyn OwnProbabilities),
+}
+
+/// Scores that make probabilities in a way of their own.
+pub(crate) trait OwnProbabilities: Send + Sync {
+    /// The k most probable classes of each row, best first.
+    fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>>;
+
+    /// log p(k | x) of all classes, row after row.
+    fn log_probabilities(&self, rows: &[Row<'_>], out: &mut [f64]);
+
+    /// The best `k` classes and the probability of the labels of each row.
+    fn measure(&self, rows: &[Row<'_>], labels: &(dyn Fn(usize) -> Vec<u32> + Sync), k: usize) -> Vec<Measured>;
+}
+
 /// What trained scores can do. Parallel work runs on the threads of the pool that it is called in.
 pub(crate) trait Predictor: Send + Sync {
     fn shape(&self) -> Shape;
 
     /// Number of weights that are stored; trees and pruned weights are counted one by one.
     fn weight_count(&self) -> usize;
-
-    /// The min(k, K) most probable classes of each row, best first; equal ones in class order.
-    fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>>;
-
-    /// log p(k | x) of all classes, row after row.
-    fn log_probabilities(&self, rows: &[Row<'_>], out: &mut [f64]);
 
     /// The contribution of a feature with value 1 to the score of a class.
     fn weight(&self, feature: u32, class: u32) -> f32;
@@ -85,11 +99,8 @@ pub(crate) trait Predictor: Send + Sync {
     /// The weights of a class that are not zero, with their features.
     fn weights_of(&self, class: u32) -> Vec<(u32, f32)>;
 
-    /// The scores, where one softmax over all classes makes probabilities of them.
-    fn softmax(&self) -> Option<&dyn SoftmaxScores>;
-
-    /// The best `k` classes and the probability of the labels of each row, for scores without a softmax.
-    fn measure(&self, rows: &[Row<'_>], labels: &(dyn Fn(usize) -> Vec<u32> + Sync), k: usize) -> Vec<Measured>;
+    /// What makes probabilities of the scores.
+    fn probabilities(&self) -> Probabilities<'_>;
 
     /// Without the weights below a threshold, and the others in 16 bits.
     fn pruned(&self, threshold: f32) -> Result<Scores>;
@@ -122,6 +133,30 @@ impl Scores {
             Scores::Sparse(sparse) => sparse,
             Scores::Factored(factored) => factored,
             Scores::Trees(trees) => trees,
+        }
+    }
+
+    /// The scores of all classes, if one softmax makes probabilities of them.
+    pub(crate) fn softmax(&self) -> Option<&dyn SoftmaxScores> {
+        match self.predictor().probabilities() {
+            Probabilities::Softmax(softmax) => Some(softmax),
+            Probabilities::Own(_) => None,
+        }
+    }
+
+    /// The min(k, K) most probable classes of each row, best first; equal ones in class order.
+    pub(crate) fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>> {
+        match self.predictor().probabilities() {
+            Probabilities::Softmax(scores) => softmax::top_k(scores, rows, k),
+            Probabilities::Own(own) => own.top_k(rows, k.min(self.shape().classes)),
+        }
+    }
+
+    /// log p(k | x) of all classes, row after row.
+    pub(crate) fn log_probabilities(&self, rows: &[Row<'_>], out: &mut [f64]) {
+        match self.predictor().probabilities() {
+            Probabilities::Softmax(scores) => softmax::log_probabilities(scores, rows, out),
+            Probabilities::Own(own) => own.log_probabilities(rows, out),
         }
     }
 

@@ -22,15 +22,14 @@ pub(crate) struct Scratch {
 }
 
 impl AllClasses {
-    /// For classes that weigh this much in the training rows. C holds the heaviest if the objective is merged.
-    pub fn new(objective: Objective, merge: usize, mass: &[f64]) -> Self {
-        let merged = most_frequent(mass, objective, merge);
-        let rest = (0..mass.len() as u32).filter(|class| merged.binary_search(class).is_err());
+    /// For so many classes, of which those in `merged`, in class order, are C.
+    pub fn new(objective: Objective, merged: &[u32], classes: usize) -> Self {
+        let rest = (0..classes as u32).filter(|class| merged.binary_search(class).is_err());
         AllClasses {
             objective,
             order: merged.iter().copied().chain(rest).collect(),
             inside: merged.len(),
-            ones: vec![1.0; mass.len()],
+            ones: vec![1.0; classes],
         }
     }
 
@@ -71,16 +70,4 @@ impl AllClasses {
         }
         value
     }
-}
-
-/// The classes of C, in class order: the heaviest if the objective is merged, and of equally heavy ones the first.
-pub(crate) fn most_frequent(mass: &[f64], objective: Objective, merge: usize) -> Vec<u32> {
-    if objective != Objective::Merged {
-        return Vec::new();
-    }
-    let mut order: Vec<u32> = (0..mass.len() as u32).collect();
-    order.sort_by(|&a, &b| mass[b as usize].total_cmp(&mass[a as usize]).then(a.cmp(&b)));
-    order.truncate(merge);
-    order.sort_unstable();
-    order
 }

@@ -45,7 +45,7 @@ pub(crate) fn choose(
             let mut training = Training::new(trial, &short, Start::default())?;
             while go_on() && training.step()?.is_some() {}
             let scores = training.finish()?.scores;
-            let softmax = scores.predictor().softmax().expect("the stochastic solver trains scores with a softmax");
+            let softmax = scores.softmax().expect("the stochastic solver trains scores with a softmax");
             Ok(fit_temperature(validation, &|row: Row<'_>, out: &mut [f32]| softmax.scores(row, out)).nlpd)
         };
         match run() {

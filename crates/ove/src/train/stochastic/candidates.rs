@@ -1,10 +1,10 @@
-//! The candidates of a row: the classes that it visits, with their weights, and what it leaves behind on its visit.
+//! The candidates of a row: the classes that it visits, with their weights.
 
+use super::visit::Visit;
 use crate::bound::Objective;
-use crate::bound::all_classes::most_frequent;
 use crate::data::{Examples, Row};
 use crate::options::{BoundOptions, StochasticOptions};
-use crate::sample::{DrawKey, Sampler, SamplerKind};
+use crate::sample::{DrawKey, Sampler, SamplerKind, most_frequent};
 
 /// Of the classes that merged rivals draw, this share is C; the others are drawn from outside C.
 const MERGED_RIVALS: (usize, usize) = (2, 3);
@@ -24,27 +24,6 @@ pub(super) struct Candidates {
     pub stands_for: f64,
     /// Number of classes in C.
     pub in_c: usize,
-}
-
-/// What one row of a batch leaves between the phases.
-#[derive(Clone, Default)]
-pub(super) struct Visit<H> {
-    /// The number of the row.
-    pub row: usize,
-    /// What its scores keep of it.
-    pub hidden: H,
-    /// The labels, the classes of C, the sample.
-    pub classes: Vec<u32>,
-    /// How often each label counts.
-    pub label_weights: Vec<f64>,
-    /// Number of classes that belong to C.
-    pub inside: usize,
-    /// First the scores, then the derivatives, weighted and in units of the rate.
-    pub derivatives: Vec<f64>,
-    pub weights: Vec<f64>,
-    pub excluded: Vec<u32>,
-    pub scratch: Vec<f64>,
-    pub bound: f64,
 }
 
 impl Candidates {
