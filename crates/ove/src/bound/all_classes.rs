@@ -1,4 +1,4 @@
-//! An objective over all classes of a row, in class order: what the full sum visits.
+//! An objective over all classes of a row, in class order, for the batch solver.
 
 use super::objective::Objective;
 
@@ -8,13 +8,13 @@ pub(crate) struct AllClasses {
     objective: Objective,
     /// All classes, those of C first and in class order.
     order: Vec<u32>,
-    /// How many of `order` belong to C.
+    /// Number of classes in C.
     inside: usize,
-    /// Every class stands for itself.
+    /// The weights of all classes: 1.
     ones: Vec<f64>,
 }
 
-/// Room to work in, reused from row to row.
+/// Buffers, reused from row to row.
 #[derive(Default)]
 pub(crate) struct Scratch {
     visited: Vec<f64>,
@@ -22,7 +22,7 @@ pub(crate) struct Scratch {
 }
 
 impl AllClasses {
-    /// For classes that weigh this much in the training rows. C holds the heaviest if the objective is merged.
+    /// From the total label weight of each class. For the merged objective, C holds the `merge` heaviest classes.
     pub fn new(objective: Objective, merge: usize, mass: &[f64]) -> Self {
         let merged = most_frequent(mass, objective, merge);
         let rest = (0..mass.len() as u32).filter(|class| merged.binary_search(class).is_err());
@@ -34,8 +34,7 @@ impl AllClasses {
         }
     }
 
-    /// The value for a row with these labels, which count `label_weights` times; its scores, in class order, become
-    /// derivatives.
+    /// Returns the value for a row and overwrites its scores, in class order, with derivatives.
     pub fn value_and_gradient(
         &self,
         labels: &[u32],
@@ -44,7 +43,7 @@ impl AllClasses {
         scratch: &mut Scratch,
     ) -> f64 {
         match *labels {
-            // With one label, a comparison for each class is faster than a search.
+            // With one label, a comparison per class is faster than a search.
             [own] => self.visit(labels, |class| *class != own, label_weights, scores, scratch),
             _ => self.visit(labels, |class| !labels.contains(class), label_weights, scores, scratch),
         }
@@ -73,7 +72,7 @@ impl AllClasses {
     }
 }
 
-/// The classes of C, in class order: the heaviest if the objective is merged, and of equally heavy ones the first.
+/// The classes of C, in class order: for the merged objective the `merge` heaviest, ties going to the first.
 pub(crate) fn most_frequent(mass: &[f64], objective: Objective, merge: usize) -> Vec<u32> {
     if objective != Objective::Merged {
         return Vec::new();
