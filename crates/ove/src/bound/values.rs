@@ -1,20 +1,20 @@
-//! The objectives for all negatives of a row, without derivatives, for several labels at once.
+//! The value of an objective over all negatives of a row, without derivatives, for several labels at once.
 //!
-//! These are the values of [`Objective::of_labels`] where every class is visited once; a property test holds the two to
-//! each other. The exponentials e_m = e^{f_m − s} of the negatives serve every label: with r = e^{s − f_y},
+//! These are the values of [`Objective::of_labels`] if every class is visited once; a property test compares the two.
+//! The exponentials e_m = e^{f_m − s} of the negatives are shared by all labels: with r = e^{s − f_y},
 //!
 //! ```text
 //! Σ_m log(1 + e^{f_m − f_y}) = Σ_m log(1 + r e_m)
 //! ```
 //!
-//! takes one product per class and, as the logarithm of many factors is taken at once, few logarithms.
+//! takes one product per class, and one logarithm for the product of many factors.
 
 use super::negatives::Negatives;
 use super::objective::Objective;
 use crate::platform::math::{softplus_sigmoid, sum_log_1p};
 
-/// Beyond this s − f_y the product of two factors might overflow.
-const GREATEST: f64 = 300.0;
+/// Largest s − f_y for which a product of two factors cannot overflow.
+const MAX_SHIFT: f64 = 300.0;
 
 /// An objective with its set C.
 pub(crate) struct Values {
@@ -28,7 +28,8 @@ impl Values {
         Values { objective, merged }
     }
 
-    /// Its sum over labels with these scores. Among the `scores` of all classes those of the labels are −∞; `negatives` lose C.
+    /// The sum over labels with the given scores. In `scores`, of all classes, those of the labels are −∞; C is removed
+    /// from `negatives`.
     pub fn of_labels(&self, labels: &[f64], scores: &[f32], negatives: &mut Negatives) -> f64 {
         match self.objective {
             Objective::Softmax | Objective::SampledSoftmax => {
@@ -40,18 +41,18 @@ impl Values {
     }
 
     fn merged(&self, labels: &[f64], scores: &[f32], negatives: &mut Negatives) -> f64 {
-        let mut together = 0.0;
+        let mut merged = 0.0;
         for &class in &self.merged {
-            together += std::mem::take(&mut negatives.exps[class as usize]);
+            merged += std::mem::take(&mut negatives.exps[class as usize]);
         }
-        let log_together = negatives.shift + together.ln();
-        let of_label = |&label: &f64| -softplus_sigmoid(log_together - label).0 - self.apart(label, scores, negatives);
+        let log_merged = negatives.shift + merged.ln();
+        let of_label = |&label: &f64| -softplus_sigmoid(log_merged - label).0 - self.outside(label, scores, negatives);
         labels.iter().map(of_label).sum()
     }
 
-    /// Σ log(1 + e^{f_m − f_y}) over the remaining classes outside C.
-    fn apart(&self, label: f64, scores: &[f32], negatives: &Negatives) -> f64 {
-        if negatives.shift - label <= GREATEST {
+    /// Σ log(1 + e^{f_m − f_y}) over the negatives outside C.
+    fn outside(&self, label: f64, scores: &[f32], negatives: &Negatives) -> f64 {
+        if negatives.shift - label <= MAX_SHIFT {
             return sum_log_1p((negatives.shift - label).exp(), &negatives.exps);
         }
         let outside = (0..).zip(scores).filter(|(class, _)| self.merged.binary_search(class).is_err());
