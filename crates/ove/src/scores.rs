@@ -52,7 +52,7 @@ pub struct Shape {
     pub classes: usize,
 }
 
-/// What one row has to say about a model, for [`crate::metrics`].
+/// What one row has to say about a model, for [`crate::evaluate`].
 #[derive(Debug, Clone)]
 pub(crate) struct Measured {
     /// The best classes.
