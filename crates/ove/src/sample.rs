@@ -321,7 +321,9 @@ mod tests {
             *times.entry(classes).or_insert(0) += 1;
         }
         let subset_is_one = |subset: &Vec<u32>| {
-            subset.len() == 3 && subset.is_sorted_by(|a, b| a < b) && subset.iter().all(|k| *k < 8 && !excluded.contains(k))
+            subset.len() == 3
+                && subset.is_sorted_by(|a, b| a < b)
+                && subset.iter().all(|k| *k < 8 && !excluded.contains(k))
         };
         assert!(times.len() == 20 && times.keys().all(subset_is_one), "{times:?}");
         let expected = draws as f64 / 20.0;

@@ -289,10 +289,7 @@ fn what_cannot_be_merged_is_refused() {
         training.merge(&[state]).unwrap_err().to_string()
     };
     let [adagrad, sgd] = [kinds()[0].clone(), kinds()[1].clone()];
-    assert_eq!(
-        message(&data, sgd.clone(), adagrad.clone()),
-        "`step` is sgd; the checkpoint was written with adagrad"
-    );
+    assert_eq!(message(&data, sgd.clone(), adagrad.clone()), "`step` is sgd; the checkpoint was written with adagrad");
     assert_eq!(
         message(&wider, sgd.clone(), sgd.clone()),
         "the data has 120 features; the checkpoint was written with 130"
