@@ -1,4 +1,4 @@
-//! Rows as Python holds them, seen as the core wants them.
+//! Rows as Python holds them, in the form that the library reads.
 //!
 //! | what | how it is read |
 //! |---|---|
@@ -25,11 +25,11 @@ pub enum Matrix<'py> {
     Texts(Bound<'py, TextRows>),
     /// Dense, C-ordered.
     Dense(PyReadonlyArray2<'py, f32>),
-    /// The parts of a CSR matrix: offsets, indices, values, and how many features.
+    /// The parts of a CSR matrix: offsets, indices, values, and the number of features.
     Sparse(PyReadonlyArray1<'py, i64>, Indices<'py>, PyReadonlyArray1<'py, f32>, usize),
 }
 
-/// Features of entries.
+/// The features of all entries.
 #[derive(FromPyObject)]
 pub enum Indices<'py> {
     /// 32 bits.
@@ -49,7 +49,7 @@ pub enum View<'a> {
 }
 
 impl Matrix<'_> {
-    /// How many features a row may have.
+    /// Number of features.
     pub fn features(&self) -> usize {
         match self {
             Matrix::Texts(texts) => texts.get().data.features(),
@@ -71,7 +71,7 @@ impl Matrix<'_> {
 }
 
 impl View<'_> {
-    /// The rows, once they are known to be such.
+    /// The rows, after a check that they are rows.
     pub fn rows(&self) -> PyResult<Rows<'_>> {
         match self {
             View::Owned(rows) => Ok(*rows),

@@ -16,8 +16,9 @@ import ove
 
 CLASSIFIERS = {
     "stochastic": ove.OneVsEachClassifier(),
-    "batch": ove.OneVsEachClassifier(solver="batch", schedule=0.5, class_weight={2: 3.0}),
-    "forest": ove.OneVsEachClassifier(solver="forest", trees=2),
+    "batch": ove.OneVsEachClassifier(solver="batch", class_weight={2: 3.0}),
+    "factored": ove.OneVsEachClassifier(scores="factored", rank=8, schedule=0.5, epochs=8),
+    "trees": ove.OneVsEachClassifier(scores="trees", trees=2),
 }
 
 
@@ -30,7 +31,7 @@ def test_a_file_brings_everything_back(rows, tmp_path, name):
     np.testing.assert_array_equal(back.predict_proba(x), model.predict_proba(x))
     np.testing.assert_array_equal(back.predict(x), model.predict(x))
     assert back.classes_.dtype == model.classes_.dtype and back.n_features_in_ == 40
-    assert back.bound_ == model.bound_ and back.solver == name
+    assert back.bound_ == model.bound_ and back.settings_ == model.settings_
     again = back.fit(x, y)
     np.testing.assert_array_equal(again.predict_proba(x), model.predict_proba(x))
 

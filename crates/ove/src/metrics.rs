@@ -17,7 +17,7 @@ use crate::data::{Labels, Row, Rows};
 use crate::error::{Error, Result};
 use crate::model::{Evaluation, Model};
 use crate::platform::pool;
-use crate::scores::SoftmaxScores;
+use crate::scores::{OwnProbabilities, Probabilities, SoftmaxScores};
 use per_row::{Measures, Outcome, Scorer};
 use reliability::{bins, calibration_error};
 
@@ -33,9 +33,9 @@ const ROWS_PER_TASK: usize = 64;
 pub fn evaluate(model: &Model, rows: Rows<'_>, labels: &Labels) -> Result<Evaluation> {
     check(model, rows, labels)?;
     let measures = Measures::new(model);
-    let outcomes = pool::run(|| match model.scores.predictor().softmax() {
-        Some(softmax) => by_softmax(softmax, model, &measures, rows, labels),
-        None => by_measures(model, &measures, rows, labels),
+    let outcomes = pool::run(|| match model.scores.predictor().probabilities() {
+        Probabilities::Softmax(softmax) => by_softmax(softmax, model, &measures, rows, labels),
+        Probabilities::Own(own) => by_measures(own, &measures, rows, labels),
     });
     Ok(summarise(model, &measures, &outcomes, labels))
 }
@@ -59,9 +59,9 @@ fn by_softmax(
 }
 
 /// The outcomes of scores that measure rows themselves.
-fn by_measures(model: &Model, measures: &Measures, rows: Rows<'_>, labels: &Labels) -> Vec<Outcome> {
+fn by_measures(own: &dyn OwnProbabilities, measures: &Measures, rows: Rows<'_>, labels: &Labels) -> Vec<Outcome> {
     let rows: Vec<Row<'_>> = rows.iter(0..rows.len()).collect();
-    let measured = model.scores.predictor().measure(&rows, &|n| labels[n].to_vec(), per_row::TOP);
+    let measured = own.measure(&rows, &|n| labels[n].to_vec(), per_row::TOP);
     measured.iter().enumerate().map(|(n, row)| measures.of_measured(row, &labels[n], labels.unseen(n))).collect()
 }
 
@@ -88,7 +88,7 @@ fn summarise(model: &Model, measures: &Measures, outcomes: &[Outcome], known: &L
     let precision = |k: usize| sum(&|o| o.hits_within(k) as f64 / k as f64) / rows;
     let labels: usize = outcomes.iter().map(|o| o.labels).sum();
     let bound = measures.has_bound().then(|| sum(&|o| o.bound));
-    let has_softmax = model.scores.predictor().softmax().is_some();
+    let has_softmax = model.scores.softmax().is_some();
     // What no ranking can reach is not missed.
     let psp = |i: usize| match sum(&|o| o.best_propensity[i]) {
         0.0 => 0.0,

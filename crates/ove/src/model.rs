@@ -40,12 +40,12 @@ impl Model {
 
     /// Whether held-out rows made its probabilities what they are. Those of trees always are.
     pub fn is_calibrated(&self) -> bool {
-        self.scores.predictor().softmax().is_none() || self.card.temperature.is_some()
+        self.scores.softmax().is_none() || self.card.temperature.is_some()
     }
 
     /// Divides the scores by a temperature, and remembers it; trees, whose probabilities have their own, stay as they are.
     pub(crate) fn calibrate(&mut self, temperature: f64) {
-        if self.scores.predictor().softmax().is_some() {
+        if self.scores.softmax().is_some() {
             self.scores.predictor_mut().scale((1.0 / temperature) as f32);
             self.card.temperature = Some(temperature * self.card.temperature.unwrap_or(1.0));
         }

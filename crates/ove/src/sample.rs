@@ -18,12 +18,14 @@
 //! number of epochs. Error with spread and with adjacent classes, five epochs: AmazonCat's shape .336 and .335,
 //! EURLEX57K by the first concept .541 and .532, titles by the first subject .823 and .827.
 
+mod merged;
 mod rivals;
 
 use crate::data::Examples;
 use crate::data::Row;
 use crate::platform::names::names;
 use crate::platform::random::Stream;
+pub(crate) use merged::most_frequent;
 pub use rivals::Rivals;
 
 /// Number of classes up to which systematic draws are spread over all classes.

@@ -64,18 +64,32 @@ pub(crate) struct Measured {
     pub log_probability: f64,
 }
 
+/// How scores become probabilities.
+pub(crate) enum Probabilities<'a> {
+    /// By one softmax over the scores of all classes.
+    Softmax(&'a dyn SoftmaxScores),
+    /// By the score function itself, as for trees.
+    Own(&'a dyn OwnProbabilities),
+}
+
+/// Scores that compute probabilities in their own way.
+pub(crate) trait OwnProbabilities: Send + Sync {
+    /// The top-k classes per row, best first.
+    fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>>;
+
+    /// log p(k | x) of all classes, row by row.
+    fn log_probabilities(&self, rows: &[Row<'_>], out: &mut [f64]);
+
+    /// The top-k classes and the log probability of the labels per row.
+    fn measure(&self, rows: &[Row<'_>], labels: &(dyn Fn(usize) -> Vec<u32> + Sync), k: usize) -> Vec<Measured>;
+}
+
 /// The common interface of all score functions. Parallel work runs on the current thread pool.
 pub(crate) trait Predictor: Send + Sync {
     fn shape(&self) -> Shape;
 
     /// Number of weights that are stored; for trees and pruned weights, all weights are counted.
     fn weight_count(&self) -> usize;
-
-    /// The min(k, K) most probable classes per row, best first, ties in class order.
-    fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>>;
-
-    /// log p(k | x) of all classes, row by row.
-    fn log_probabilities(&self, rows: &[Row<'_>], out: &mut [f64]);
 
     /// The contribution of a feature with value 1 to the score of a class.
     fn weight(&self, feature: u32, class: u32) -> f32;
@@ -86,11 +100,8 @@ pub(crate) trait Predictor: Send + Sync {
     /// The non-zero weights of a class, with their features.
     fn weights_of(&self, class: u32) -> Vec<(u32, f32)>;
 
-    /// The scores, if the probabilities are one softmax over all classes.
-    fn softmax(&self) -> Option<&dyn SoftmaxScores>;
-
-    /// The top-k classes and the log probability of the labels per row, for scores without a softmax.
-    fn measure(&self, rows: &[Row<'_>], labels: &(dyn Fn(usize) -> Vec<u32> + Sync), k: usize) -> Vec<Measured>;
+    /// How the scores become probabilities.
+    fn probabilities(&self) -> Probabilities<'_>;
 
     /// Drops the weights below a threshold and rounds the others to bf16.
     fn pruned(&self, threshold: f32) -> Result<Scores>;
@@ -123,6 +134,30 @@ impl Scores {
             Scores::Sparse(sparse) => sparse,
             Scores::Factored(factored) => factored,
             Scores::Trees(trees) => trees,
+        }
+    }
+
+    /// The scores of all classes, if their probabilities are one softmax.
+    pub(crate) fn softmax(&self) -> Option<&dyn SoftmaxScores> {
+        match self.predictor().probabilities() {
+            Probabilities::Softmax(softmax) => Some(softmax),
+            Probabilities::Own(_) => None,
+        }
+    }
+
+    /// The min(k, K) most probable classes per row, best first, ties in class order.
+    pub(crate) fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>> {
+        match self.predictor().probabilities() {
+            Probabilities::Softmax(scores) => softmax::top_k(scores, rows, k),
+            Probabilities::Own(own) => own.top_k(rows, k.min(self.shape().classes)),
+        }
+    }
+
+    /// log p(k | x) of all classes, row by row.
+    pub(crate) fn log_probabilities(&self, rows: &[Row<'_>], out: &mut [f64]) {
+        match self.predictor().probabilities() {
+            Probabilities::Softmax(scores) => softmax::log_probabilities(scores, rows, out),
+            Probabilities::Own(own) => own.log_probabilities(rows, out),
         }
     }
 

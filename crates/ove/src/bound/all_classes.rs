@@ -22,15 +22,14 @@ pub(crate) struct Scratch {
 }
 
 impl AllClasses {
-    /// From the total label weight of each class. For the merged objective, C holds the `merge` heaviest classes.
-    pub fn new(objective: Objective, merge: usize, mass: &[f64]) -> Self {
-        let merged = most_frequent(mass, objective, merge);
-        let rest = (0..mass.len() as u32).filter(|class| merged.binary_search(class).is_err());
+    /// From the number of classes and C, in class order.
+    pub fn new(objective: Objective, merged: &[u32], classes: usize) -> Self {
+        let rest = (0..classes as u32).filter(|class| merged.binary_search(class).is_err());
         AllClasses {
             objective,
             order: merged.iter().copied().chain(rest).collect(),
             inside: merged.len(),
-            ones: vec![1.0; mass.len()],
+            ones: vec![1.0; classes],
         }
     }
 
@@ -70,16 +69,4 @@ impl AllClasses {
         }
         value
     }
-}
-
-/// The classes of C, in class order: for the merged objective the `merge` heaviest, ties going to the first.
-pub(crate) fn most_frequent(mass: &[f64], objective: Objective, merge: usize) -> Vec<u32> {
-    if objective != Objective::Merged {
-        return Vec::new();
-    }
-    let mut order: Vec<u32> = (0..mass.len() as u32).collect();
-    order.sort_by(|&a, &b| mass[b as usize].total_cmp(&mass[a as usize]).then(a.cmp(&b)));
-    order.truncate(merge);
-    order.sort_unstable();
-    order
 }

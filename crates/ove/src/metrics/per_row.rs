@@ -2,14 +2,13 @@
 
 use super::propensity::Propensities;
 use crate::bound::Objective;
-use crate::bound::all_classes::most_frequent;
 use crate::bound::negatives::Negatives;
 use crate::bound::values::Values;
 use crate::data::Row;
 use crate::model::Model;
 use crate::platform::math::log_sum_exp;
 use crate::platform::top_k::top_k;
-use crate::sample::SamplerKind;
+use crate::sample::{SamplerKind, most_frequent};
 use crate::scores::{Measured, SoftmaxScores};
 
 /// The ranks at which rankings are cut.

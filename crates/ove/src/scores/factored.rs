@@ -2,9 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::prediction::Prediction;
-use super::softmax::{self, SoftmaxScores};
-use super::{Measured, Predictor, Scores, Shape};
+use super::softmax::SoftmaxScores;
+use super::{Predictor, Probabilities, Scores, Shape};
 use crate::data::Row;
 use crate::error::{Error, Result};
 use crate::io::tensors::Tensor;
@@ -151,14 +150,6 @@ impl Predictor for Factored {
         self.features.len() + self.classes.len() + self.bias.len()
     }
 
-    fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>> {
-        softmax::top_k(self, rows, k)
-    }
-
-    fn log_probabilities(&self, rows: &[Row<'_>], out: &mut [f64]) {
-        softmax::log_probabilities(self, rows, out);
-    }
-
     /// u_d·v_k.
     fn weight(&self, feature: u32, class: u32) -> f32 {
         product(self.feature(feature), self.class(class))
@@ -174,12 +165,8 @@ impl Predictor for Factored {
         (0..).zip(weights).filter(|&(_, weight)| weight != 0.0).collect()
     }
 
-    fn softmax(&self) -> Option<&dyn SoftmaxScores> {
-        Some(self)
-    }
-
-    fn measure(&self, _: &[Row<'_>], _: &(dyn Fn(usize) -> Vec<u32> + Sync), _: usize) -> Vec<Measured> {
-        unreachable!("only for scores without a softmax")
+    fn probabilities(&self) -> Probabilities<'_> {
+        Probabilities::Softmax(self)
     }
 
     fn pruned(&self, threshold: f32) -> Result<Scores> {

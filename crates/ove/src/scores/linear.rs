@@ -3,10 +3,9 @@
 use rayon::prelude::*;
 
 use super::layout::Layout;
-use super::prediction::Prediction;
-use super::softmax::{self, SoftmaxScores};
+use super::softmax::SoftmaxScores;
 use super::sparse_linear::SparseLinear;
-use super::{Measured, Predictor, Scores, Shape};
+use super::{Predictor, Probabilities, Scores, Shape};
 use crate::data::Row;
 use crate::error::{Error, Result};
 use crate::io::tensors::Tensor;
@@ -106,14 +105,6 @@ impl Predictor for Linear {
         self.layout.cells()
     }
 
-    fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>> {
-        softmax::top_k(self, rows, k)
-    }
-
-    fn log_probabilities(&self, rows: &[Row<'_>], out: &mut [f64]) {
-        softmax::log_probabilities(self, rows, out);
-    }
-
     fn weight(&self, feature: u32, class: u32) -> f32 {
         self.weight(feature, class)
     }
@@ -127,12 +118,8 @@ impl Predictor for Linear {
         weights.filter(|&(_, weight)| weight != 0.0).collect()
     }
 
-    fn softmax(&self) -> Option<&dyn SoftmaxScores> {
-        Some(self)
-    }
-
-    fn measure(&self, _: &[Row<'_>], _: &(dyn Fn(usize) -> Vec<u32> + Sync), _: usize) -> Vec<Measured> {
-        unreachable!("only for scores without a softmax")
+    fn probabilities(&self) -> Probabilities<'_> {
+        Probabilities::Softmax(self)
     }
 
     fn pruned(&self, threshold: f32) -> Result<Scores> {

@@ -3,10 +3,9 @@
 //! The weights are [`SparseBlocks`] whose nodes are blocks of 2¹⁶ classes, each with an entry for every feature.
 
 use super::linear::Linear;
-use super::prediction::Prediction;
-use super::softmax::{self, SoftmaxScores};
+use super::softmax::SoftmaxScores;
 use super::sparse::{Builder, Entry, RankBitmap, SparseBlocks};
-use super::{Measured, Predictor, Scores, Shape};
+use super::{Predictor, Probabilities, Scores, Shape};
 use crate::data::Row;
 use crate::error::{Error, Result};
 use crate::io::tensors::Tensor;
@@ -72,14 +71,6 @@ impl Predictor for SparseLinear {
         self.weights.weights()
     }
 
-    fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>> {
-        softmax::top_k(self, rows, k)
-    }
-
-    fn log_probabilities(&self, rows: &[Row<'_>], out: &mut [f64]) {
-        softmax::log_probabilities(self, rows, out);
-    }
-
     fn weight(&self, feature: u32, class: u32) -> f32 {
         self.weights.weight_of(feature, class as usize / BLOCK, class as usize % BLOCK)
     }
@@ -93,12 +84,8 @@ impl Predictor for SparseLinear {
         weights.filter(|&(_, weight)| weight != 0.0).collect()
     }
 
-    fn softmax(&self) -> Option<&dyn SoftmaxScores> {
-        Some(self)
-    }
-
-    fn measure(&self, _: &[Row<'_>], _: &(dyn Fn(usize) -> Vec<u32> + Sync), _: usize) -> Vec<Measured> {
-        unreachable!("only for scores without a softmax")
+    fn probabilities(&self) -> Probabilities<'_> {
+        Probabilities::Softmax(self)
     }
 
     fn pruned(&self, threshold: f32) -> Result<Scores> {

@@ -34,7 +34,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::sparse::SparseBlocks;
-use super::{Measured, Prediction, Predictor, Scores, Shape, SoftmaxScores};
+use super::{Measured, OwnProbabilities, Prediction, Predictor, Probabilities, Scores, Shape};
 use crate::data::Row;
 use crate::error::{Error, Result};
 use crate::io::tensors::Tensor;
@@ -189,18 +189,9 @@ impl Trees {
     }
 }
 
-impl Predictor for Trees {
-    fn shape(&self) -> Shape {
-        Shape { features: self.features, classes: self.classes }
-    }
-
-    fn weight_count(&self) -> usize {
-        self.weights()
-    }
-
+impl OwnProbabilities for Trees {
     /// If the searched leaves have fewer than `k` classes, all leaves are searched.
     fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>> {
-        let k = k.min(self.classes);
         let of_piece = |piece: Range<usize>, found: &mut [BeamScores], scratch: &mut Scratch| {
             let mut top = self.top(&rows[piece.clone()], found, k, scratch);
             for (row, top) in rows[piece].iter().zip(&mut top).filter(|(_, top)| top.len() < k) {
@@ -219,6 +210,28 @@ impl Predictor for Trees {
             let logs = found.iter().zip(out.chunks_mut(self.classes));
             logs.for_each(|(found, out)| self.all_log_probabilities(found, out));
         });
+    }
+
+    fn measure(&self, rows: &[Row<'_>], labels: &(dyn Fn(usize) -> Vec<u32> + Sync), k: usize) -> Vec<Measured> {
+        self.search_batches(rows, Search::Nearest, |piece, found, scratch| {
+            let tops = self.top(&rows[piece.clone()], found, k, scratch);
+            let of_row = |((n, found), top): ((usize, &mut BeamScores), Vec<Prediction>)| Measured {
+                raw_confidence: self.uncalibrated(rows[n], found, top[0]),
+                log_probability: labels(n).iter().map(|&label| self.log_probability(rows[n], found, label)).sum(),
+                top,
+            };
+            piece.zip(found).zip(tops).map(of_row).collect()
+        })
+    }
+}
+
+impl Predictor for Trees {
+    fn shape(&self) -> Shape {
+        Shape { features: self.features, classes: self.classes }
+    }
+
+    fn weight_count(&self) -> usize {
+        self.weights()
     }
 
     /// The mean over trees of the sum of weights on the path to the class.
@@ -245,22 +258,6 @@ impl Predictor for Trees {
         (0..).zip(sums).filter(|&(_, sum)| sum != 0.0).map(|(feature, sum)| (feature, sum / trees)).collect()
     }
 
-    fn softmax(&self) -> Option<&dyn SoftmaxScores> {
-        None
-    }
-
-    fn measure(&self, rows: &[Row<'_>], labels: &(dyn Fn(usize) -> Vec<u32> + Sync), k: usize) -> Vec<Measured> {
-        self.search_batches(rows, Search::Nearest, |piece, found, scratch| {
-            let tops = self.top(&rows[piece.clone()], found, k, scratch);
-            let of_row = |((n, found), top): ((usize, &mut BeamScores), Vec<Prediction>)| Measured {
-                raw_confidence: self.uncalibrated(rows[n], found, top[0]),
-                log_probability: labels(n).iter().map(|&label| self.log_probability(rows[n], found, label)).sum(),
-                top,
-            };
-            piece.zip(found).zip(tops).map(of_row).collect()
-        })
-    }
-
     fn pruned(&self, threshold: f32) -> Result<Scores> {
         let mut pruned = self.clone();
         for tree in &mut pruned.trees {
@@ -273,6 +270,10 @@ impl Predictor for Trees {
         Err(Error::Mismatch(
             "trees cannot be trained further; train new ones on the old and the new rows together".into(),
         ))
+    }
+
+    fn probabilities(&self) -> Probabilities<'_> {
+        Probabilities::Own(self)
     }
 
     fn scale(&mut self, _: f32) {}

@@ -22,6 +22,7 @@ use crate::model::TracePoint;
 use crate::options::{BatchOptions, LinearOptions, TrainOptions};
 use crate::platform::math::add_rows;
 use crate::platform::pool;
+use crate::sample::most_frequent;
 use crate::scores::{Linear, Scores};
 use crate::train::checkpoint as states;
 use crate::train::label_weights::LabelWeights;
@@ -240,11 +241,12 @@ fn terms(row: Row<'_>) -> impl Iterator<Item = (usize, f32)> + Clone {
 impl<'a> FullSum<'a> {
     fn new(examples: Examples<'a>, options: &TrainOptions) -> Self {
         let bound = options.bound().cloned().unwrap_or_default();
+        let merged = most_frequent(&examples.mass(), bound.objective, bound.merge);
         let rows = (BLOCK / examples.classes).max(1);
         let mut full = FullSum {
             examples,
             nonzero: Nonzero::of(examples.rows),
-            objective: AllClasses::new(bound.objective, bound.merge, &examples.mass()),
+            objective: AllClasses::new(bound.objective, &merged, examples.classes),
             l2: options.l2.unwrap_or(0.0),
             penalty_on_bias: bound.penalty_on_bias,
             label_weights: LabelWeights::new(&examples, &options.class_weight),

@@ -306,7 +306,7 @@ impl Fit<'_, '_, '_> {
             }
         }
         let Some(rows) = held_out else { return Ok(()) };
-        let Some(softmax) = model.scores.predictor().softmax() else { return Ok(()) };
+        let Some(softmax) = model.scores.softmax() else { return Ok(()) };
         let scores = |row: Row<'_>, out: &mut [f32]| softmax.scores(row, out);
         let temperature = fit_temperature(rows, &scores).temperature;
         model.calibrate(temperature);

@@ -21,14 +21,16 @@ mod factored;
 mod linear;
 mod run_state;
 mod score_function;
+mod visit;
 
 use rayon::prelude::*;
 
-use self::candidates::{Candidates, Visit};
+use self::candidates::Candidates;
 use self::factored::FactoredLearner;
 use self::linear::LinearLearner;
 use self::run_state::RunState;
 use self::score_function::ScoreFunction;
+use self::visit::Visit;
 use super::label_weights::LabelWeights;
 use super::optimizer::{AdagradCell, SgdCell};
 use super::training::{Outcome, Progress, Run, Start};

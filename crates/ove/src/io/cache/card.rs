@@ -14,7 +14,7 @@ use crate::platform::digest::Digest;
 use crate::text::TextOptions;
 
 /// The version of this layout.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Of which file a cache is, and how it was read.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]

@@ -3,6 +3,7 @@
 //! A cell has one of two forms: the weights of all children in order, or pairs of a child and its weight.
 
 use bytemuck::{Pod, Zeroable};
+use half::bf16;
 
 /// If at least one child in this many has a weight, the weights of all are stored, including zeros.
 ///
@@ -22,17 +23,12 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Rounds the weight to the nearest bf16, ties to even.
+    /// Rounds the weight to the nearest bf16, ties to even; a finite weight stays finite.
     pub fn new(child: u16, weight: f32) -> Self {
-        let bits = weight.to_bits();
-        let to_even = 0x7fff + (bits >> 16 & 1);
-        let rounded = Entry { child, weight: (bits.wrapping_add(to_even) >> 16) as u16 };
-        // Finite numbers must stay finite: the largest are rounded down.
-        if weight.is_finite() && rounded.weight().is_infinite() {
-            Entry { weight: rounded.weight - 1, ..rounded }
-        } else {
-            rounded
-        }
+        let rounded = bf16::from_f32(weight);
+        let overflowed = weight.is_finite() && rounded.is_infinite();
+        let weight = if overflowed { bf16::MAX.copysign(rounded) } else { rounded };
+        Entry { child, weight: weight.to_bits() }
     }
 
     /// The child.
@@ -48,6 +44,8 @@ impl Entry {
     }
 }
 
+/// The number that 16 bits stand for. `bf16::to_f32` also tests for NaN, which no checked model holds: with that test,
+/// adding 128 weights takes 60 ns instead of 16 ns by SSE2, and 25 ns instead of 22 ns by AVX2.
 #[inline]
 fn widen(upper: u16) -> f32 {
     f32::from_bits(u32::from(upper) << 16)
@@ -157,6 +155,31 @@ mod tests {
 
     fn entry(child: u16) -> Entry {
         Entry::new(child, f32::from(child) + 1.0)
+    }
+
+    /// Rounding to nearest even by the bits of the number, where the largest finite numbers are rounded down.
+    fn rounded(weight: f32) -> u16 {
+        let bits = weight.to_bits();
+        let rounded = (bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16) as u16;
+        if weight.is_finite() && rounded & 0x7fff == 0x7f80 { rounded - 1 } else { rounded }
+    }
+
+    #[test]
+    fn every_number_is_rounded_to_nearest_even_and_stays_finite() {
+        // All upper halves, with the lower halves around a tie, and a prime stride through all bit patterns.
+        let around_ties = [0, 1, 0x7fff, 0x8000, 0x8001, 0xffff];
+        let chosen = (0..=u32::from(u16::MAX)).flat_map(|upper| around_ties.map(|lower| upper << 16 | lower));
+        for bits in chosen.chain((0..=u32::MAX).step_by(997)) {
+            let (weight, entry) = (f32::from_bits(bits), Entry::new(0, f32::from_bits(bits)));
+            if weight.is_nan() {
+                assert!(entry.weight().is_nan(), "{bits:#x}");
+            } else {
+                assert_eq!(entry.weight, rounded(weight), "{bits:#x}");
+                assert_eq!(entry.weight().is_finite(), weight.is_finite(), "{bits:#x}");
+            }
+        }
+        assert_eq!(Entry::new(0, f32::MAX).weight(), bf16::MAX.to_f32());
+        assert_eq!(Entry::new(0, -f32::MAX).weight(), bf16::MIN.to_f32());
     }
 
     #[test]

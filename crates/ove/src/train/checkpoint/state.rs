@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::io::atomic::{unwritten, write_beside};
 use crate::platform::digest::Digest;
 
-const VERSION: &str = "2";
+const VERSION: &str = "3";
 
 /// The tensor with the checksum of all bytes before it.
 const CHECKSUM: &str = "checksum";

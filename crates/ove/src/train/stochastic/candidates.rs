@@ -1,10 +1,10 @@
 //! The candidates of a row: its labels and sampled negatives, with importance weights.
 
+use super::visit::Visit;
 use crate::bound::Objective;
-use crate::bound::all_classes::most_frequent;
 use crate::data::{Examples, Row};
 use crate::options::{BoundOptions, StochasticOptions};
-use crate::sample::{DrawKey, Sampler, SamplerKind};
+use crate::sample::{DrawKey, Sampler, SamplerKind, most_frequent};
 
 /// With the objective merged and the sampler rivals, the share of drawn classes that form C; the others are drawn from
 /// outside C.
@@ -25,27 +25,6 @@ pub(super) struct Candidates {
     pub mean_weight: f64,
     /// Number of classes in C.
     pub in_c: usize,
-}
-
-/// The state of one row of a batch between the phases.
-#[derive(Clone, Default)]
-pub(super) struct Visit<H> {
-    /// The number of the row.
-    pub row: usize,
-    /// The state of the score function for this row.
-    pub hidden: H,
-    /// The candidates: the labels, then the classes of C, then the sample.
-    pub classes: Vec<u32>,
-    /// The weight of each label.
-    pub label_weights: Vec<f64>,
-    /// Number of candidates in C.
-    pub inside: usize,
-    /// First the scores, then the derivatives, weighted and in units of the learning rate.
-    pub derivatives: Vec<f64>,
-    pub weights: Vec<f64>,
-    pub excluded: Vec<u32>,
-    pub scratch: Vec<f64>,
-    pub bound: f64,
 }
 
 impl Candidates {

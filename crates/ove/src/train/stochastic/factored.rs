@@ -13,8 +13,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::candidates::Visit;
 use super::score_function::{ScoreFunction, cut, feature_ranges, merge_tables};
+use super::visit::Visit;
 use crate::data::{Examples, Row, Rows};
 use crate::error::Result;
 use crate::options::{FactoredOptions, StepKind};

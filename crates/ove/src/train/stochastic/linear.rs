@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::candidates::Visit;
 use super::score_function::ScoreFunction;
+use super::visit::Visit;
 use crate::data::{Examples, Row, Rows};
 use crate::error::Result;
 use crate::platform::memory;

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::scores::Scores;
 use crate::train::checkpoint::{State, StateReader, Table};
 use crate::train::optimizer::Pace;
-use crate::train::stochastic::candidates::Visit;
+use crate::train::stochastic::visit::Visit;
 
 /// A score function in training.
 pub(super) trait ScoreFunction: Send + Sync {
