@@ -23,13 +23,13 @@ pub(super) fn parse(source: &Source, file: &SafeTensors<'_>, classes: usize, ran
         source.floats(&tensor)
     };
     if rank == 0 {
-        return Err("vectors of no numbers".into());
+        return Err("vectors of length 0".into());
     }
     let features = table("feature_vectors", [None, Some(rank)])?;
     let class_vectors = table("class_vectors", [Some(classes), Some(rank)])?;
     let bias = table("bias", [Some(classes), Some(1)])?;
     if features.len() / rank > u32::MAX as usize || bias.len() != classes {
-        return Err("vectors that do not fit together".into());
+        return Err("vectors of inconsistent lengths".into());
     }
     Ok(Factored::new(rank, features, class_vectors, bias))
 }
