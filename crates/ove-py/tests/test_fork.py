@@ -34,9 +34,10 @@ def everything(name):
     model = ove.OneVsEachClassifier(**settings).fit(x, y)
     path = os.path.join(folder, name)
     model.save(path)
-    found = [ove.load(path).predict_proba(x), pickle.loads(pickle.dumps(model)).top_k(x, k=3)[1]]
+    own = [ove.load(path).predict_proba(x), pickle.loads(pickle.dumps(model)).top_k(x, k=3)[1]]
+    before = [ove.load(earlier).predict_proba(x), pickle.loads(pickled).decision_function(x)]
     text = pickle.loads(pickle.dumps(ove.TextClassifier(**settings).fit(texts, labels)))
-    return [*found, text.predict_proba(texts), ove.load(earlier).predict_proba(x), pickle.loads(pickled).decision_function(x)]
+    return [*own, *before, text.predict_proba(texts)]
 
 def is_same(name):
     return all(map(np.array_equal, everything(name), expected))

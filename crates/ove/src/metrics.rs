@@ -24,6 +24,12 @@ use reliability::{bins, calibration_error};
 /// Number of rows that a task scores.
 const ROWS_PER_TASK: usize = 64;
 
+/// The values of k in the metrics at k.
+const AT: [usize; 3] = [1, 3, 5];
+
+/// Number of top classes that the metrics need.
+const TOP: usize = 5;
+
 /// Evaluates a model on rows with known labels.
 ///
 /// `labels` are numbered as the model's classes, as after [`Dataset::use_classes`](crate::Dataset::use_classes).
@@ -61,7 +67,7 @@ fn by_softmax(
 /// The outcomes of scores with their own probabilities.
 fn by_measures(own: &dyn OwnProbabilities, measures: &Measures, rows: Rows<'_>, labels: &Labels) -> Vec<Outcome> {
     let rows: Vec<Row<'_>> = rows.iter(0..rows.len()).collect();
-    let measured = own.measure(&rows, &|n| labels[n].to_vec(), per_row::TOP);
+    let measured = own.measure(&rows, &|n| labels[n].to_vec(), TOP);
     measured.iter().enumerate().map(|(n, row)| measures.of_measured(row, &labels[n], labels.unseen(n))).collect()
 }
 

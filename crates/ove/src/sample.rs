@@ -306,6 +306,36 @@ mod tests {
         }
     }
 
+    /// All subsets of three of the six classes that are not excluded, by χ²: with 19 degrees of freedom, 43.8 is exceeded
+    /// once in a thousand times. Neighbours, or classes at equal distances, would leave most subsets out.
+    #[test]
+    fn uniform_draws_every_subset_equally_often() {
+        let (sampler, excluded, draws) = (Sampler::Uniform { classes: 8 }, [2, 5], 40_000);
+        let mut times = std::collections::BTreeMap::new();
+        for row in 0..draws {
+            let (mut classes, mut weights) = (Vec::new(), Vec::new());
+            let (key, of) = (DrawKey { seed: 9, row, epoch: row % 3 }, Row { indices: &[], values: &[] });
+            sampler.draw(of, key, &excluded, 3, &mut classes, &mut weights);
+            assert_eq!(weights, [2.0; 3]);
+            classes.sort_unstable();
+            *times.entry(classes).or_insert(0) += 1;
+        }
+        let subset_is_one = |subset: &Vec<u32>| {
+            subset.len() == 3
+                && subset.is_sorted_by(|a, b| a < b)
+                && subset.iter().all(|k| *k < 8 && !excluded.contains(k))
+        };
+        assert!(times.len() == 20 && times.keys().all(subset_is_one), "{times:?}");
+        let expected = draws as f64 / 20.0;
+        let chi: f64 = times.values().map(|&count| (f64::from(count) - expected).powi(2) / expected).sum();
+        assert!(chi < 43.8, "χ² = {chi}: {times:?}");
+        // So many or fewer: all of them.
+        let (mut classes, mut weights) = (Vec::new(), Vec::new());
+        let (key, of) = (DrawKey { seed: 9, row: 0, epoch: 0 }, Row { indices: &[], values: &[] });
+        sampler.draw(of, key, &excluded, 6, &mut classes, &mut weights);
+        assert_eq!((classes, weights), (vec![0, 1, 3, 4, 6, 7], vec![1.0; 6]));
+    }
+
     /// Adjacent classes are drawn together, but each class as often as any other.
     #[test]
     fn of_many_classes_each_is_equally_likely() {

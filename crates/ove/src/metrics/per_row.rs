@@ -1,6 +1,7 @@
 //! The contribution of one row to an evaluation.
 
 use super::propensity::Propensities;
+use super::{AT, TOP};
 use crate::bound::Objective;
 use crate::bound::negatives::Negatives;
 use crate::bound::values::Values;
@@ -10,12 +11,6 @@ use crate::platform::math::log_sum_exp;
 use crate::platform::top_k::top_k;
 use crate::sample::{SamplerKind, most_frequent};
 use crate::scores::{Measured, SoftmaxScores};
-
-/// The values of k in the metrics at k.
-pub(super) const AT: [usize; 3] = [1, 3, 5];
-
-/// Number of top classes that are needed.
-pub(super) const TOP: usize = 5;
 
 /// The contribution of one row.
 #[derive(Clone, Copy, Default)]

@@ -1,4 +1,4 @@
-//! The record of an evaluation, computed by [`crate::metrics`] and stored in a model's card.
+//! The record of an evaluation, computed by [`crate::evaluate`] and stored in a model's card.
 
 use serde::{Deserialize, Deserializer, Serialize};
 

@@ -40,8 +40,9 @@ impl TrainOptions {
         let mut list: Map<String, Value> = given.map(|(name, value)| (name.replace('-', "_"), value.clone())).collect();
         let mut solver = list.remove("solver");
         let mut kind = list.remove("scores").map(|value| parse::<ScoreKind>("scores", &value)).transpose()?;
-        if solver.as_ref().is_some_and(|solver| solver == FOREST) {
-            (kind, solver) = (Some(kind.unwrap_or(ScoreKind::Trees)), None);
+        let may_be_trees = kind.is_none_or(|kind| kind == ScoreKind::Trees);
+        if may_be_trees && solver.as_ref().is_some_and(|solver| solver == FOREST) {
+            (kind, solver) = (Some(ScoreKind::Trees), None);
         }
         let solver = solver.map(|value| parse::<SolverKind>("solver", &value)).transpose()?;
 
@@ -206,10 +207,11 @@ fn kind_of(name: &str) -> &'static str {
     ];
     match defaults.iter().find_map(|group| group.get(name)) {
         Some(Value::Bool(_)) => "be true or false",
+        None if name == "calibrate" => "be true or false",
         Some(Value::Number(number)) if number.is_f64() => "be a number",
-        Some(Value::Number(_)) => "be an integer of at least 1",
         None | Some(Value::Null) if ["l2", "learning_rate"].contains(&name) => "be a number",
-        None | Some(Value::Null) => "be an integer",
+        _ if ["seed", "merge"].contains(&name) => "be an integer of at least 0",
+        None | Some(Value::Number(_) | Value::Null) => "be an integer of at least 1",
         _ => "be a name",
     }
 }
@@ -242,8 +244,10 @@ fn left_over(name: &str, scores: Option<&ScoreOptions>) -> Error {
         "the batch solver"
     } else if has(fields(&TreeOptions::default())) {
         "trees"
-    } else if has(fields(&BoundOptions::default())) || name == "cells" {
+    } else if has(fields(&BoundOptions::default())) {
         "linear and factored scores"
+    } else if name == "cells" {
+        "linear scores"
     } else if has(fields(&FactoredOptions::default())) {
         "factored scores"
     } else {
@@ -252,6 +256,7 @@ fn left_over(name: &str, scores: Option<&ScoreOptions>) -> Error {
     let chosen = match scores {
         Some(ScoreOptions::Trees(_)) => "trees do",
         Some(ScoreOptions::Factored(_)) => "factored scores do",
+        _ if !owner.ends_with("solver") => "linear scores do",
         Some(ScoreOptions::Linear(LinearOptions { solver: Solver::Batch(_), .. })) => "the batch solver does",
         Some(ScoreOptions::Linear(_)) | None => "the stochastic solver does",
     };

@@ -97,14 +97,6 @@ mod tests {
     }
 
     #[test]
-    fn a_prefetch_changes_nothing() {
-        let numbers: Vec<u64> = (0..1000).collect();
-        numbers.iter().for_each(super::prefetch);
-        super::prefetch(&());
-        assert!(numbers.iter().zip(0..).all(|(&found, expected)| found == expected));
-    }
-
-    #[test]
     fn a_mapped_file_reads_like_its_bytes_even_when_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");

@@ -303,3 +303,6 @@ impl Predictor for Trees {
         own.into_iter().chain(SparseBlocks::tensors(&blocks)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

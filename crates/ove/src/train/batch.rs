@@ -113,7 +113,8 @@ impl Run for Batch<'_> {
             (self.sum.updates, self.sum.bound) = (last.updates, last.bound);
         }
         let limits = Limits { tolerance: self.options.tolerance, iterations: self.options.iterations };
-        (self.minimiser, self.trace) = (Lbfgs::new(restored, limits, true), trace);
+        let reported = !trace.is_empty();
+        (self.minimiser, self.trace) = (Lbfgs::new(restored, limits, reported), trace);
         Ok(())
     }
 

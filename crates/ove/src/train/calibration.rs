@@ -77,3 +77,70 @@ fn moments(rows: &Examples<'_>, scores: &ScoresOf<'_>, beta: f64) -> [f64; 4] {
     // Summed in order: the same bits for any number of threads.
     all.collect::<Vec<[f64; 4]>>().iter().fold([0.0; 4], |sum, of| std::array::from_fn(|i| sum[i] + of[i]))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Dataset;
+    use crate::platform::random::Stream;
+    use crate::scores::{Linear, probabilities};
+    use crate::with_threads;
+
+    const FEATURES: usize = 6;
+    const CLASSES: usize = 8;
+
+    /// Weights between −2 and 2, times a factor.
+    fn truth(factor: f32) -> Linear {
+        let mut random = Stream::of(&[5]);
+        let weight = |_| factor * (4.0 * random.uniform() as f32 - 2.0);
+        Linear::new(CLASSES, (0..(FEATURES + 1) * CLASSES).map(weight).collect())
+    }
+
+    /// Rows whose classes are drawn from the probabilities of the truth.
+    fn data(rows: usize) -> Dataset {
+        let (truth, mut random) = (truth(1.0), Stream::of(&[0, 3]));
+        let mut data = Dataset::new(FEATURES, (0..CLASSES).map(|k| k.to_string()).collect());
+        let indices: Vec<u32> = (0..FEATURES as u32).collect();
+        let mut scores = vec![0.0; CLASSES];
+        for _ in 0..rows {
+            let values: Vec<f32> = (0..FEATURES).map(|_| 2.0 * random.uniform() as f32 - 1.0).collect();
+            values.iter().zip(0..).for_each(|(&value, feature)| data.push_entry(feature, value));
+            truth.scores(Row { indices: &indices, values: &values }, &mut scores);
+            let (mut left, mut label) = (random.uniform(), 0);
+            for p in probabilities(&scores) {
+                left -= p;
+                if left < 0.0 {
+                    break;
+                }
+                label += 1;
+            }
+            data.end_row(&[label.min(CLASSES as u32 - 1)]);
+        }
+        data
+    }
+
+    #[test]
+    fn the_temperature_undoes_a_factor() {
+        let data = data(20_000);
+        let rows = Examples::of(&data);
+        let fit = |linear: &Linear| fit_temperature(&rows, &|row, out| linear.scores(row, out));
+        let right = fit(&truth(1.0));
+        assert!((right.temperature - 1.0).abs() < 0.03, "{right:?}");
+        for factor in [0.2, 3.0, 20.0] {
+            let scaled = truth(factor);
+            let found = fit(&scaled);
+            let temperature = found.temperature / f64::from(factor) / right.temperature;
+            assert!((temperature - 1.0).abs() < 1e-3, "{factor}: {found:?}");
+            assert!((found.nlpd - right.nlpd).abs() < 1e-5, "{factor}: {found:?}");
+            assert_eq!(with_threads(1, || fit(&scaled)).unwrap(), with_threads(3, || fit(&scaled)).unwrap());
+        }
+        // By hand: −log p of the labels under the truth.
+        let (truth, mut scores) = (truth(1.0), vec![0.0; CLASSES]);
+        let of_row = |n: usize| {
+            truth.scores(data.rows().row(n), &mut scores);
+            -probabilities(&scores)[data.labels[n][0] as usize].ln()
+        };
+        let nlpd = (0..data.len()).map(of_row).sum::<f64>() / data.len() as f64;
+        assert!(right.nlpd <= nlpd && nlpd - right.nlpd < 1e-3, "{nlpd} {right:?}");
+    }
+}

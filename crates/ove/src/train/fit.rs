@@ -233,7 +233,7 @@ impl Fit<'_, '_, '_> {
         held_out: Option<&Examples<'_>>,
     ) -> Result<()> {
         if let Some(saved) = self.start.saved {
-            saved.identity().adopt_choices(options);
+            saved.identity().adopt_choices(self.given, options);
             return Ok(());
         }
         options.epochs = Some(learning_rate::epochs_for(self.data.examples.len()));
@@ -243,8 +243,8 @@ impl Fit<'_, '_, '_> {
         };
         let mut stopped = None;
         let mut proceed = || {
-            if let (None, ControlFlow::Break(stop)) = (stopped, (self.watch)(Event::Choosing)) {
-                stopped = Some(stop);
+            if stopped.is_none() {
+                stopped = (self.watch)(Event::Choosing).break_value();
             }
             stopped.is_none()
         };
@@ -265,12 +265,14 @@ impl Fit<'_, '_, '_> {
             options.epochs.get_or_insert(stochastic::EPOCHS);
             options.learning_rate.get_or_insert(stochastic::LEARNING_RATE);
         }
-        if let (true, Some(saved)) = (may_retry, self.start.saved) {
-            saved.identity().adopt_choices(options);
+        let mut saved = self.start.saved;
+        if let (true, Some(saved)) = (may_retry, saved) {
+            saved.identity().adopt_choices(self.given, options);
         }
         let least = options.learning_rate.unwrap_or_default() * SMALLEST;
         loop {
-            match (self.train_once(options, examples, start), options.learning_rate) {
+            // A run that begins anew is none that the checkpoint is of.
+            match (self.train_once(options, examples, start, saved.take()), options.learning_rate) {
                 (Err(Error::Diverged { .. }), Some(rate)) if may_retry && rate > least => {
                     options.learning_rate = Some(rate / 10.0);
                     self.notify(Event::Retrying { learning_rate: rate / 10.0 })?;
@@ -280,9 +282,15 @@ impl Fit<'_, '_, '_> {
         }
     }
 
-    fn train_once(&mut self, options: &TrainOptions, examples: Examples<'_>, start: Start<'_>) -> Result<Trained> {
+    fn train_once(
+        &mut self,
+        options: &TrainOptions,
+        examples: Examples<'_>,
+        start: Start<'_>,
+        saved: Option<&Saved>,
+    ) -> Result<Trained> {
         let mut training = Training::new(examples, options, start)?;
-        if let Some(saved) = self.start.saved {
+        if let Some(saved) = saved {
             training.restore(saved)?;
         }
         while let Some(progress) = training.step()? {

@@ -45,10 +45,12 @@ impl Identity {
         }
     }
 
-    /// Copies the epochs and the learning rate of the checkpoint to the options.
-    pub(crate) fn adopt_choices(&self, options: &mut TrainOptions) {
-        options.epochs = self.options["epochs"].as_u64().map(|epochs| epochs as usize).or(options.epochs);
-        options.learning_rate = self.options["learning_rate"].as_f64().or(options.learning_rate);
+    /// Takes over the epochs and the learning rate that the run had chosen, where they are not given.
+    pub(crate) fn adopt_choices(&self, given: &TrainOptions, options: &mut TrainOptions) {
+        let (epochs, rate) = (&self.options["epochs"], &self.options["learning_rate"]);
+        let epochs = epochs.as_u64().map(|epochs| epochs as usize);
+        options.epochs = given.epochs.or(epochs).or(options.epochs);
+        options.learning_rate = given.learning_rate.or(rate.as_f64()).or(options.learning_rate);
     }
 
     /// Checks that another run has the same options and shape, so that the two can be merged.

@@ -77,6 +77,8 @@ impl Candidates {
         visit.excluded.clear();
         visit.excluded.extend_from_slice(labels);
         visit.excluded.sort_unstable();
+        // By other numbers than the classes outside C, which then depend on C in nothing but that they are outside.
+        let key = DrawKey { seed: !key.seed, ..key };
         rivals.draw(row, key, &visit.excluded, self.drawn[0], &mut visit.classes, &mut visit.weights);
         visit.weights.clear();
         visit.classes[labels.len()..].sort_unstable();
@@ -90,5 +92,103 @@ impl Candidates {
                 is_new
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Dataset;
+    use crate::options::{FactoredOptions, LinearOptions};
+
+    const CLASSES: usize = 12;
+
+    /// Each class has a feature that it shares with the next one.
+    fn data() -> Dataset {
+        let mut data = Dataset::new(CLASSES + 1, (0..CLASSES).map(|k| k.to_string()).collect());
+        for n in 0..60 {
+            let class = n % CLASSES as u32;
+            data.push_entry(class, 1.0);
+            data.push_entry(class + 1, 0.5);
+            data.end_row(&[class]);
+        }
+        data
+    }
+
+    fn candidates(data: &Dataset, objective: Objective, sampler: SamplerKind, classes: usize) -> Candidates {
+        let bound = BoundOptions { objective, merge: 3, ..LinearOptions::default().bound };
+        let options = StochasticOptions { sampler, classes, ..FactoredOptions::default().stochastic };
+        Candidates::new(&Examples::of(data), &bound, &options)
+    }
+
+    fn choose(candidates: &Candidates, data: &Dataset, row: usize, seed: u64) -> Visit<()> {
+        let mut visit = Visit::default();
+        let key = DrawKey { seed, row: row as u64, epoch: seed % 3 };
+        candidates.choose(data.rows().row(row), &data.labels[row], key, &mut visit);
+        visit
+    }
+
+    #[test]
+    fn a_row_visits_its_labels_then_c_then_classes_outside() {
+        let data = data();
+        for &objective in Objective::ALL {
+            for &sampler in SamplerKind::ALL {
+                let candidates = candidates(&data, objective, sampler, 6);
+                for seed in 0..200 {
+                    let visit = choose(&candidates, &data, 5, seed);
+                    assert_eq!(visit.classes[0], 5);
+                    assert_eq!(visit.classes.len(), 1 + visit.inside + visit.weights.len());
+                    let (inside, outside) = visit.classes[1..].split_at(visit.inside);
+                    assert!(inside.is_sorted_by(|a, b| a < b), "{inside:?}");
+                    assert!(outside.iter().all(|class| *class != 5 && !inside.contains(class)), "{:?}", visit.classes);
+                    assert!(visit.inside == 0 || objective == Objective::Merged);
+                    assert!(visit.inside <= candidates.in_c);
+                    let all_once = outside.len() == CLASSES - 1 && visit.weights.iter().all(|&weight| weight == 1.0);
+                    assert!(objective.samples_classes() || all_once, "{objective}");
+                }
+            }
+        }
+    }
+
+    /// A row of the last class has every feature, and each of the others is that of one more class.
+    fn all_features() -> Dataset {
+        let mut data = Dataset::new(CLASSES, (0..CLASSES).map(|k| k.to_string()).collect());
+        (0..CLASSES as u32).for_each(|feature| data.push_entry(feature, 1.0));
+        data.end_row(&[OWN as u32]);
+        for n in 0..60 * CLASSES as u32 {
+            data.push_entry(n % CLASSES as u32, 1.0);
+            data.end_row(&[n % CLASSES as u32]);
+        }
+        data
+    }
+
+    const OWN: usize = CLASSES - 1;
+
+    /// Eq. 6 with the rivals as C is a bound whatever C is, and its estimate is unbiased given C: the classes outside it are
+    /// drawn by numbers of their own. Tested by the mean of w_m − 1 for each class m outside C where a class c is in C,
+    /// which is zero, and would not be if the draw of C said anything about that of m.
+    #[test]
+    fn what_is_drawn_outside_c_does_not_depend_on_c() {
+        let data = all_features();
+        let candidates = candidates(&data, Objective::Merged, SamplerKind::Rivals, 6);
+        let (mut sums, mut squares) = ([[0.0; CLASSES]; CLASSES], [[0.0; CLASSES]; CLASSES]);
+        for seed in 0..60_000 {
+            let visit = choose(&candidates, &data, 0, seed);
+            let (inside, outside) = visit.classes[1..].split_at(visit.inside);
+            let mut weights = [0.0; CLASSES];
+            outside.iter().zip(&visit.weights).for_each(|(&class, weight)| weights[class as usize] += weight);
+            for m in (0..OWN).filter(|&m| !inside.contains(&(m as u32))) {
+                for &c in inside {
+                    sums[c as usize][m] += weights[m] - 1.0;
+                    squares[c as usize][m] += (weights[m] - 1.0).powi(2);
+                }
+            }
+        }
+        for c in 0..OWN {
+            for m in 0..OWN {
+                let error = f64::sqrt(squares[c][m]);
+                assert!(sums[c][m].abs() <= 5.0 * error, "class {m} where {c} is in C: {} ± {error}", sums[c][m]);
+            }
+        }
     }
 }

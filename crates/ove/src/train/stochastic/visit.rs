@@ -1,6 +1,6 @@
-//! The visit of a row: its state in both phases of a batch.
+//! The state of one row of a batch between the two phases.
 
-/// The state of one row of a batch between the phases.
+/// One row of a batch with its candidates.
 #[derive(Clone, Default)]
 pub(super) struct Visit<H> {
     /// The number of the row.
@@ -15,8 +15,12 @@ pub(super) struct Visit<H> {
     pub inside: usize,
     /// First the scores, then the derivatives, weighted and in units of the learning rate.
     pub derivatives: Vec<f64>,
+    /// The number of classes that each sampled candidate stands for.
     pub weights: Vec<f64>,
+    /// The labels and the classes of C, sorted: what is not sampled.
     pub excluded: Vec<u32>,
+    /// Buffer for several labels.
     pub scratch: Vec<f64>,
+    /// The value of the objective.
     pub bound: f64,
 }
