@@ -66,18 +66,18 @@ pub(crate) struct Measured {
 
 /// How scores become probabilities.
 pub(crate) enum Probabilities<'a> {
-    /// One softmax over the scores of all classes.
+    /// By one softmax over the scores of all classes.
     Softmax(&'a dyn SoftmaxScores),
-    /// A rule of their own, as for trees.
+    /// By the score function itself, as for trees.
     Own(&'a dyn OwnProbabilities),
 }
 
-/// Scores with their own rule for probabilities.
+/// Scores that compute probabilities in their own way.
 pub(crate) trait OwnProbabilities: Send + Sync {
-    /// The k most probable classes of each row, best first.
+    /// The top-k classes per row, best first.
     fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>>;
 
-    /// log p(k | x) of all classes, row after row.
+    /// log p(k | x) of all classes, row by row.
     fn log_probabilities(&self, rows: &[Row<'_>], out: &mut [f64]);
 
     /// The top-k classes and the log probability of the labels per row.
@@ -137,7 +137,7 @@ impl Scores {
         }
     }
 
-    /// The scores, if the probabilities are one softmax over all classes.
+    /// The scores of all classes, if their probabilities are one softmax.
     pub(crate) fn softmax(&self) -> Option<&dyn SoftmaxScores> {
         match self.predictor().probabilities() {
             Probabilities::Softmax(softmax) => Some(softmax),
@@ -145,7 +145,7 @@ impl Scores {
         }
     }
 
-    /// The min(k, K) most probable classes of each row, best first; equal ones in class order.
+    /// The min(k, K) most probable classes per row, best first, ties in class order.
     pub(crate) fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>> {
         match self.predictor().probabilities() {
             Probabilities::Softmax(scores) => softmax::top_k(scores, rows, k),
@@ -153,7 +153,7 @@ impl Scores {
         }
     }
 
-    /// log p(k | x) of all classes, row after row.
+    /// log p(k | x) of all classes, row by row.
     pub(crate) fn log_probabilities(&self, rows: &[Row<'_>], out: &mut [f64]) {
         match self.predictor().probabilities() {
             Probabilities::Softmax(scores) => softmax::log_probabilities(scores, rows, out),

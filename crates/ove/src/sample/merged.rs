@@ -1,8 +1,8 @@
-//! C of the merged objective, where it is the same for all rows: the most frequent classes.
+//! The set C of the merged objective if it is the same for all rows: the most frequent classes.
 
 use crate::bound::Objective;
 
-/// The classes of C, in class order: the heaviest if the objective is merged, and of equally heavy ones the first.
+/// The classes of C, in class order: for the merged objective the `merge` heaviest, ties going to the first.
 pub(crate) fn most_frequent(mass: &[f64], objective: Objective, merge: usize) -> Vec<u32> {
     if objective != Objective::Merged {
         return Vec::new();

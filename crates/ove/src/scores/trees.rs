@@ -190,7 +190,7 @@ impl Trees {
 }
 
 impl OwnProbabilities for Trees {
-    /// Where the leaves that were searched have fewer classes than asked for, all leaves are searched.
+    /// If the searched leaves have fewer than `k` classes, all leaves are searched.
     fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>> {
         let of_piece = |piece: Range<usize>, found: &mut [BeamScores], scratch: &mut Scratch| {
             let mut top = self.top(&rows[piece.clone()], found, k, scratch);
@@ -234,7 +234,7 @@ impl Predictor for Trees {
         self.weights()
     }
 
-    /// The mean over trees of the weights on the way to the class.
+    /// The mean over trees of the sum of weights on the path to the class.
     fn weight(&self, feature: u32, class: u32) -> f32 {
         let of_tree = |tree: &Tree| {
             let (leaf, child) = tree.place(class);

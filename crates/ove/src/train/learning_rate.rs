@@ -47,7 +47,7 @@ pub(crate) fn choose(
             let mut training = Training::new(trial, &short, Start::default())?;
             while proceed() && training.step()?.is_some() {}
             let scores = training.finish()?.scores;
-            let softmax = scores.softmax().expect("the stochastic solver trains scores with a softmax");
+            let softmax = scores.softmax().expect("scores of the stochastic solver have a softmax");
             Ok(fit_temperature(validation, &|row: Row<'_>, out: &mut [f32]| softmax.scores(row, out)).nlpd)
         };
         match run() {

@@ -1,5 +1,6 @@
-//! The weights of one feature for the children of one node, 16 bits each (bfloat16: the upper half of a 32-bit float),
-//! in one of two forms: those of all children in order, or pairs of a child and its weight.
+//! The weights of one feature for the children of one node, as bf16 (the upper half of a 32-bit float).
+//!
+//! A cell has one of two forms: the weights of all children in order, or pairs of a child and its weight.
 
 use bytemuck::{Pod, Zeroable};
 use half::bf16;
@@ -22,7 +23,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Rounds the weight to the nearest bfloat16, ties to even; a finite weight stays finite.
+    /// Rounds the weight to the nearest bf16, ties to even; a finite weight stays finite.
     pub fn new(child: u16, weight: f32) -> Self {
         let rounded = bf16::from_f32(weight);
         let overflowed = weight.is_finite() && rounded.is_infinite();

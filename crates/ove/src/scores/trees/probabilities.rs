@@ -46,7 +46,7 @@ impl Trees {
         Paths(self.trees.iter().zip(found.trees()).map(of_tree).collect())
     }
 
-    /// log p(k | x) of all classes, from a [search](super::Search) of all leaves.
+    /// log p(k | x) of all classes, from a search of all leaves.
     ///
     /// If rows have several labels, it is the log probability that a class is one of them.
     pub fn all_log_probabilities(&self, found: &BeamScores, out: &mut [f64]) {

@@ -48,7 +48,7 @@ pub(crate) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// Numbers of a kind, or several of them together, as they are in memory.
+    /// A table of numbers, or of structs of numbers, as they are in memory.
     pub fn new<T: Pod>(name: impl Into<String>, kind: Kind, numbers: &'a [T]) -> Self {
         Table { name: name.into(), kind, bytes: bytemuck::cast_slice(numbers).into() }
     }
