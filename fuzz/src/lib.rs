@@ -276,7 +276,8 @@ pub fn cache(bytes: &[u8]) {
     assert!(opened.reused);
     let data = opened.data;
     check(&data);
-    for settings in [r#"{"epochs": 1, "l2": 1, "rank": 2}"#, r#"{"solver": "stochastic", "epochs": 1, "l2": 1}"#, BATCH] {
+    for settings in [r#"{"epochs": 1, "l2": 1, "rank": 2}"#, r#"{"solver": "stochastic", "epochs": 1, "l2": 1}"#, BATCH]
+    {
         let _ = with_threads(1, || -> ove::Result<()> {
             let mut training = Training::new(Examples::of(&data), &options(settings), Start::default())?;
             while training.step()?.is_some() {}

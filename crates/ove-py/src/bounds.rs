@@ -130,7 +130,7 @@ pub fn estimate(
     }
     let options = settings::options(given, None)?;
     let found = watched(py, None, |pulse| {
-        let watch = &mut |progress: &Progress| {
+        let watch = &mut |progress: &Progress, _: &dyn Fn() -> Vec<f64>| {
             pulse.tell(Report { done: progress.done, bound: progress.bound });
             if pulse.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };

@@ -1,4 +1,4 @@
-//! `ove._ove`, the private half of the Python package: arrays in, arrays out, without a copy where their types allow it.
+//! `ove._ove`, the private half of the Python package: arrays in, arrays out, without a copy where their types allow.
 //! What a user sees (estimators, their checks and docstrings) is Python, in `python/ove`.
 
 mod bounds;

@@ -92,7 +92,7 @@ impl Indices<'_> {
                 let narrow = |&index: &i64| u32::try_from(index).map_err(|_| index);
                 let indices: Result<Vec<u32>, i64> = indices.as_slice()?.iter().map(narrow).collect();
                 Cow::Owned(indices.map_err(|index| {
-                    PyValueError::new_err(format!("feature {index}, but features run from 0 to {}", u32::MAX))
+                    PyValueError::new_err(format!("features must be from 0 to {}, got {index}", u32::MAX))
                 })?)
             }
         })
@@ -105,7 +105,7 @@ fn as_offsets(offsets: &[i64]) -> PyResult<Cow<'_, [usize]>> {
         Ok(offsets) => Ok(Cow::Borrowed(offsets)),
         Err(_) => {
             let offsets: Result<Vec<usize>, _> = offsets.iter().map(|&offset| usize::try_from(offset)).collect();
-            offsets.map(Cow::Owned).map_err(|_| PyValueError::new_err("a row that lies outside the memory"))
+            offsets.map(Cow::Owned).map_err(|_| PyValueError::new_err("row offsets must lie in memory"))
         }
     }
 }

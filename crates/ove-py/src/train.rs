@@ -14,8 +14,9 @@ use crate::rows::Matrix;
 use crate::settings;
 use crate::watch::{Pulse, Report, watched};
 
-/// Trains a model. The labels of row n are `labels[offsets[n]:offsets[n + 1]]`, which index `classes`. `start` is a model
-/// to go on from, whose settings hold where none are given.
+/// Trains a model. The labels of row n are `labels[offsets[n]:offsets[n + 1]]`, which index `classes`.
+///
+/// `start` is a model to go on from, whose settings hold where none are given.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "called from one place, in Python")]
 pub fn train(
@@ -64,7 +65,7 @@ fn as_labels(offsets: &[i64], classes: &[u32]) -> PyResult<Labels> {
     labels.reserve(offsets.len().saturating_sub(1));
     for pair in offsets.windows(2) {
         let row = classes.get(pair[0] as usize..pair[1] as usize);
-        labels.push(row.ok_or_else(|| PyValueError::new_err("label offsets beyond the labels"))?);
+        labels.push(row.ok_or_else(|| PyValueError::new_err("label offsets must lie within the labels"))?);
     }
     Ok(labels)
 }

@@ -1,8 +1,8 @@
 //! Python while the library works: Ctrl-C and progress.
 //!
-//! Python runs signal handlers on its main thread only, and the library reports from one of its own threads. So the work
-//! goes to another thread, and the one that called waits for it with the interpreter released. It wakes every [`TICK`]
-//! to let handlers run and to pass on the latest report.
+//! Python runs signal handlers on its main thread only, and the library reports from one of its own threads. So the
+//! work goes to another thread, and the one that called waits for it with the interpreter released. It wakes every
+//! [`TICK`] to let handlers run and to pass on the latest report.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -45,8 +45,8 @@ impl Pulse {
     }
 }
 
-/// Does `work` with the interpreter released. `progress`, if given, is called with the share that is done and the bound.
-/// An exception of a signal handler or of `progress` stops the work, and is raised once it has stopped.
+/// Does `work` with the interpreter released. `progress`, if given, is called with the share that is done and the
+/// bound. An exception of a signal handler or of `progress` stops the work, and is raised once it has stopped.
 pub fn watched<R: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,

@@ -5,9 +5,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import ove
 
-REPEATED = "a row is visited once per epoch, whatever its weight, so its neighbours in a batch differ; the batch solver passes"
+REPEATED = "a row is visited once per epoch, whatever its weight, so its neighbours in a batch differ"
 FEW_STEPS = "eight visits of fifty rows are too few steps for class weights that differ by ten million; the others pass"
-VOTES = "the best class is that with the most votes of the trees, and probabilities are calibrated separately: they may differ"
+VOTES = "the best class has the most votes of the trees, and probabilities are calibrated separately"
 
 WEIGHTS = {
     "check_sample_weight_equivalence_on_dense_data": REPEATED,

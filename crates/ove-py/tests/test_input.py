@@ -102,7 +102,8 @@ def test_a_data_frame_gives_names(dense, tmp_path):
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_a_value_that_is_not_finite_is_found(rows, value):
     x, y = rows
-    words = f"row 7, feature {x[7].indices[2]}: the value {'NaN' if np.isnan(value) else value}, but values are finite"
+    found = "NaN" if np.isnan(value) else value
+    words = f"row 7, feature {x[7].indices[2]}: the value must be a finite 32-bit float, got {found}"
     x = x.copy()
     x.data[x.indptr[7] + 2] = value
     for form in (x, x.toarray(), np.asfortranarray(x.toarray()), x.astype(np.float64)):
@@ -115,7 +116,7 @@ def test_a_value_that_is_not_finite_is_found(rows, value):
 def test_a_number_too_large_for_32_bits_is_found(dense):
     x, y = dense[0].astype(np.float64), dense[1]
     x[3, 4] = 1e300
-    words = "row 3, feature 4: the value inf, but values are finite 32-bit floats"
+    words = "row 3, feature 4: the value must be a finite 32-bit float, got inf"
     with pytest.raises(ValueError, match=words), np.errstate(over="ignore"):
         fit(x, y)
 

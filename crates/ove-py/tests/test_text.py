@@ -18,7 +18,8 @@ def test_it_is_tfidf_and_logistic_regression(texts):
     settings = dict(objective="softmax", solver="batch", l2=1, penalty_on_bias=False, tolerance=1e-9)
     for ngrams, sublinear_tf in [(1, False), (2, True)]:
         model = ove.TextClassifier(ngrams=ngrams, sublinear_tf=sublinear_tf, **settings).fit(*texts)
-        vectorizer = TfidfVectorizer(min_df=2, ngram_range=(1, ngrams), sublinear_tf=sublinear_tf, token_pattern=PATTERN)
+        settings_of_terms = dict(min_df=2, ngram_range=(1, ngrams), sublinear_tf=sublinear_tf, token_pattern=PATTERN)
+        vectorizer = TfidfVectorizer(**settings_of_terms)
         theirs = make_pipeline(vectorizer, LogisticRegression(tol=1e-9, max_iter=10_000)).fit(*texts)
         np.testing.assert_allclose(model.predict_proba(texts[0]), theirs.predict_proba(texts[0]), atol=1e-4)
 
@@ -68,7 +69,8 @@ def test_learning_in_parts_keeps_the_vocabulary(texts):
     assert model.score(strings, labels) > 0.95
     warm = ove.TextClassifier(warm_start=True).fit(strings, labels)
     features = warm.coef_.shape[1]
-    assert warm.fit(["fish and lamp", "tree", "bell", "salt"], ["sea", "wood", "town", "sea"]).coef_.shape[1] == features
+    warm.fit(["fish and lamp", "tree", "bell", "salt"], ["sea", "wood", "town", "sea"])
+    assert warm.coef_.shape[1] == features
 
 
 def test_with_scikit_learn(texts):

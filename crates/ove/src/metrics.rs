@@ -1,10 +1,10 @@
-//! How good a model is on rows whose classes are known.
+//! Evaluation of a model on rows with known labels.
 //!
-//! Probabilities are those of the exact softmax over all classes, whatever the model was trained with. Precision, nDCG and
-//! propensity-scored precision at k are those of the extreme-classification repository; with one class a row, precision at k is at
-//! most 1/k. A label that the model never saw is one that no prediction hits: it counts where these measures compare with the best
-//! possible ranking, the last as a class without training rows, and `nlpd` and `bound` leave it out. Every row counts
-//! once, whatever rows and classes weighed in training.
+//! Probabilities are those of the model: the exact softmax over all classes for any objective, or those of the trees.
+//! Precision, nDCG and propensity-scored precision at k are defined as in the extreme classification repository; with
+//! one label per row, precision at k is at most 1/k. A label that did not occur in training is never predicted: nDCG
+//! and propensity-scored precision count it in the best possible ranking, the latter as a class without training rows,
+//! and `nlpd` and `bound` ignore it. Every row counts once, regardless of row and class weights in training.
 
 mod confused;
 mod per_row;
@@ -17,31 +17,31 @@ use crate::data::{Labels, Row, Rows};
 use crate::error::{Error, Result};
 use crate::model::{Evaluation, Model};
 use crate::platform::pool;
-use crate::scores::SoftmaxScores;
+use crate::scores::{OwnProbabilities, Probabilities, SoftmaxScores};
 use per_row::{Measures, Outcome, Scorer};
 use reliability::{bins, calibration_error};
 
-/// Rows that one task scores.
+/// Number of rows that a task scores.
 const ROWS_PER_TASK: usize = 64;
 
-/// The ranks at which rankings are cut.
+/// The values of k in the metrics at k.
 const AT: [usize; 3] = [1, 3, 5];
 
-/// How many classes of a ranking are looked at.
+/// Number of top classes that the metrics need.
 const TOP: usize = 5;
 
-/// Evaluates a model on rows. `labels` index the model's classes, as after [`Dataset::use_classes`].
+/// Evaluates a model on rows with known labels.
 ///
-/// [`Dataset::use_classes`]: crate::Dataset::use_classes
+/// `labels` are numbered as the model's classes, as after [`Dataset::use_classes`](crate::Dataset::use_classes).
 ///
 /// # Errors
-/// [`Error::Mismatch`] if there is no row, or rows and labels do not fit together.
+/// [`Error::Mismatch`] if there are no rows, or rows and labels do not match.
 pub fn evaluate(model: &Model, rows: Rows<'_>, labels: &Labels) -> Result<Evaluation> {
     check(model, rows, labels)?;
     let measures = Measures::new(model);
-    let outcomes = pool::run(|| match model.scores.predictor().softmax() {
-        Some(softmax) => by_softmax(softmax, model, &measures, rows, labels),
-        None => by_measures(model, &measures, rows, labels),
+    let outcomes = pool::run(|| match model.scores.predictor().probabilities() {
+        Probabilities::Softmax(softmax) => by_softmax(softmax, model, &measures, rows, labels),
+        Probabilities::Own(own) => by_measures(own, &measures, rows, labels),
     });
     Ok(summarise(model, &measures, &outcomes, labels))
 }
@@ -64,10 +64,10 @@ fn by_softmax(
     outcomes
 }
 
-/// The outcomes of scores that measure rows themselves.
-fn by_measures(model: &Model, measures: &Measures, rows: Rows<'_>, labels: &Labels) -> Vec<Outcome> {
+/// The outcomes of scores with their own probabilities.
+fn by_measures(own: &dyn OwnProbabilities, measures: &Measures, rows: Rows<'_>, labels: &Labels) -> Vec<Outcome> {
     let rows: Vec<Row<'_>> = rows.iter(0..rows.len()).collect();
-    let measured = model.scores.predictor().measure(&rows, &|n| labels[n].to_vec(), TOP);
+    let measured = own.measure(&rows, &|n| labels[n].to_vec(), TOP);
     measured.iter().enumerate().map(|(n, row)| measures.of_measured(row, &labels[n], labels.unseen(n))).collect()
 }
 
@@ -94,8 +94,8 @@ fn summarise(model: &Model, measures: &Measures, outcomes: &[Outcome], known: &L
     let precision = |k: usize| sum(&|o| o.hits_within(k) as f64 / k as f64) / rows;
     let labels: usize = outcomes.iter().map(|o| o.labels).sum();
     let bound = measures.has_bound().then(|| sum(&|o| o.bound));
-    let has_softmax = model.scores.predictor().softmax().is_some();
-    // What no ranking can reach is not missed.
+    let has_softmax = model.scores.softmax().is_some();
+    // 0 if no row has a label.
     let psp = |i: usize| match sum(&|o| o.best_propensity[i]) {
         0.0 => 0.0,
         best => sum(&|o| o.propensity[i]) / best,

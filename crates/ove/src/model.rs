@@ -1,4 +1,4 @@
-//! A trained model: scores, and the card that says what they are of.
+//! A trained model: a score function and its card.
 
 mod card;
 mod evaluation;
@@ -13,22 +13,38 @@ use crate::scores::Scores;
 pub use card::{Card, HeldOutPoint, TracePoint};
 pub use evaluation::{Bin, Confused, Evaluation};
 
-/// A model with everything that a file keeps of it.
+/// A trained model, as in a model file.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use ove::{Model, TrainOptions, fit, synthetic};
+///
+/// let data = synthetic::plane(500, 0); // five classes in the plane
+/// let model = fit(&data, &TrainOptions::default(), |_| ControlFlow::Continue(()))?;
+/// let top = &model.top_k(data.rows(), 2)[0];
+/// println!("{} with probability {:.2}", model.card.classes[top[0].class as usize], top[0].probability);
+///
+/// let folder = tempfile::tempdir().unwrap();
+/// let path = folder.path().join("plane.ove");
+/// model.save(&path)?;
+/// assert_eq!(Model::load(&path)?, model);
+/// # Ok::<(), ove::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
-    /// What gives scores to rows.
+    /// The score function.
     pub scores: Scores,
-    /// What the model knows beside its scores.
+    /// Names, settings, and results of training and evaluation.
     pub card: Card,
 }
 
 impl Model {
-    /// K.
+    /// Number of classes.
     pub fn classes(&self) -> usize {
         self.card.classes.len()
     }
 
-    /// D.
+    /// Number of features.
     pub fn features(&self) -> usize {
         self.scores.shape().features
     }
@@ -38,33 +54,32 @@ impl Model {
         pool::run(|| self.scores.predictor().weight_count())
     }
 
-    /// Whether held-out rows made its probabilities what they are. Those of trees always are.
+    /// Whether the probabilities are calibrated on held-out rows; those of trees always are.
     pub fn is_calibrated(&self) -> bool {
-        self.scores.predictor().softmax().is_none() || self.card.temperature.is_some()
+        self.scores.softmax().is_none() || self.card.temperature.is_some()
     }
 
-    /// Divides the scores by a temperature, and remembers it; trees, whose probabilities have their own, stay as they are.
+    /// Divides the scores by a temperature and records it. Has no effect on trees, which have their own calibration.
     pub(crate) fn calibrate(&mut self, temperature: f64) {
-        if self.scores.predictor().softmax().is_some() {
+        if self.scores.softmax().is_some() {
             self.scores.predictor_mut().scale((1.0 / temperature) as f32);
             self.card.temperature = Some(temperature * self.card.temperature.unwrap_or(1.0));
         }
     }
 
-    /// Drops the weights below a threshold and keeps the others in 16 bits.
+    /// Drops the weights below a threshold and rounds the others to bf16.
     ///
     /// # Errors
-    /// [`Error::Setting`] where weights share cells, or are vectors.
+    /// [`Error::Setting`] for hashed weights and factored scores, which cannot be pruned.
     pub fn prune(&mut self, threshold: f32) -> Result<()> {
         self.scores = pool::run(|| self.scores.predictor().pruned(threshold))?;
         Ok(())
     }
 
-    /// Gives the classes and features of new rows the numbers that the model has for them; those that are new come after
-    /// all others.
+    /// Renumbers the classes and features of new rows as in the model; new ones are appended.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if a feature has another name.
+    /// [`Error::Mismatch`] if a feature has another name than in the model.
     pub fn align(&self, data: &mut Dataset) -> Result<()> {
         let (old, new) = (&self.card.feature_names, &mut data.feature_names);
         if let Some((old, new)) = old.iter().zip(new.iter()).find(|(old, new)| old != new) {

@@ -1,4 +1,4 @@
-//! Data made from a seed, for the demo, the tests and the benches.
+//! Synthetic data from a seed, for the demo, the tests and the benchmarks.
 
 pub mod amazoncat;
 mod text;
@@ -12,7 +12,7 @@ use crate::platform::random::Stream;
 pub use text::Written;
 use text::{Lines, Size};
 
-/// The paper's plane set: points in two dimensions, equally many around each of five centres (figure 1b).
+/// The paper's data set in the plane: points around five centres, the same number for each (figure 1b).
 pub fn plane(points: usize, seed: u64) -> Dataset {
     const CENTRES: [[f64; 2]; 5] = [[0.0, 3.0], [-2.6, 0.4], [2.7, 0.7], [-1.6, -2.6], [1.9, -2.4]];
     let mut random = Stream::of(&[seed, 0]);
@@ -30,21 +30,23 @@ pub fn plane(points: usize, seed: u64) -> Dataset {
 /// The shape of [`sparse`] data.
 #[derive(Debug, Clone, Copy)]
 pub struct Sparse {
-    /// How many rows.
+    /// Number of rows.
     pub rows: usize,
-    /// How many features.
+    /// Number of features.
     pub features: usize,
-    /// How many classes.
+    /// Number of classes.
     pub classes: usize,
-    /// How many features a row has at most.
+    /// Maximum number of features per row.
     pub entries: usize,
-    /// The share of a row's features that speak for its class; the others come from a law that all classes share.
+    /// The share of a row's features that depend on its class; the others have the same distribution for all classes.
     pub signal: f64,
 }
 
-/// Rows like those of text: classes and features follow Zipf's law, each class has some features of its own, and neighbouring
-/// classes share a part of theirs. Rows have unit length. `part` tells train from test: the classes' features depend on the seed
-/// alone.
+/// Sparse rows similar to text.
+///
+/// Classes and features follow Zipf's law, each class has some features of its own, and pairs of adjacent classes share
+/// half of theirs. Rows have unit length. The features of a class depend only on the seed, so that different values of
+/// `part` give training and test rows of the same classes.
 pub fn sparse(shape: Sparse, seed: u64, part: u64) -> Dataset {
     let mut data = Dataset::new(shape.features, (0..shape.classes).map(|k| format!("c{k}")).collect());
     let mut row = Vec::with_capacity(shape.entries);
@@ -58,9 +60,13 @@ pub fn sparse(shape: Sparse, seed: u64, part: u64) -> Dataset {
     data
 }
 
-/// Writes rows like those of [`sparse`] to a file in the form of the extreme classification repository, at any size: none of them stays in
-/// memory. The first rows have one class after the other, so that each class has a row if there are as many. For `watch` see
-/// [`AmazonCat::write`](amazoncat::AmazonCat::write).
+/// Writes rows like those of [`sparse`] to a file in the format of the extreme classification repository.
+///
+/// Rows are not kept in memory, so the file may have any size. The first rows have the classes in order, so that each
+/// class has a row if there are enough rows. `watch` is that of [`AmazonCat::write`](amazoncat::AmazonCat::write).
+///
+/// # Errors
+/// [`Error::File`](crate::Error::File) if the file cannot be written, or `watch` stopped the work.
 pub fn write_sparse(
     shape: Sparse,
     seed: u64,
@@ -90,7 +96,7 @@ impl Sparse {
         row.clear();
         for _ in 0..self.entries {
             let feature = if random.uniform() < self.signal {
-                // Of its features, a class shares the first half with the class before it.
+                // Two adjacent classes share the first half of their features.
                 let which = random.below(OWN);
                 let owner = if which < OWN / 2 { class / 2 * 2 } else { class };
                 Stream::of(&[seed, 2, owner as u64, which]).below(self.features as u64) as u32
@@ -111,12 +117,12 @@ fn push_counts(data: &mut Dataset, sorted: &[u32]) {
     }
 }
 
-/// The length of the counts of a sorted list.
+/// The Euclidean length of the counts of a sorted list.
 fn length(sorted: &[u32]) -> f64 {
     sorted.chunk_by(|a, b| a == b).map(|same| (same.len() * same.len()) as f64).sum::<f64>().sqrt()
 }
 
-/// A number below n, of which k has a probability near (k + 1)^−power: the continuous law by its inverse.
+/// A number k below n with a probability near ∝ (k + 1)^−power, by inversion of the continuous distribution.
 fn zipf(random: &mut Stream, n: usize, power: f64) -> usize {
     let (u, n_plus) = (random.uniform(), n as f64 + 1.0);
     let x = if (power - 1.0).abs() < 1e-9 {

@@ -48,12 +48,7 @@ fn kinds() -> Vec<Value> {
 }
 
 /// Trains to the end and keeps the state after each of these steps.
-fn keeping(
-    options: &TrainOptions,
-    scores: Option<&Scores>,
-    steps: &[usize],
-    folder: &Path,
-) -> (Trained, Vec<PathBuf>) {
+fn keeping(options: &TrainOptions, scores: Option<&Scores>, steps: &[usize], folder: &Path) -> (Trained, Vec<PathBuf>) {
     let (data, mut paths) = (data(), Vec::new());
     let mut training = Training::new(Examples::of(&data), options, Start { scores, ..Start::default() }).unwrap();
     let mut step = 0;

@@ -364,10 +364,7 @@ fn a_model_goes_on_with_new_rows_features_and_classes() {
     few.push_entry(0, 1.0);
     few.end_row(&[0]);
     let refused = fit_with(&few, &first.card.options, start, &mut |_| ControlFlow::Continue(())).unwrap_err();
-    assert_eq!(
-        refused.to_string(),
-        "the data has 10 features and 120 classes, fewer than the model's 60 and 120"
-    );
+    assert_eq!(refused.to_string(), "the data has 10 features and 120 classes, fewer than the model's 60 and 120");
 }
 
 #[test]

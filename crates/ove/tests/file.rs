@@ -221,7 +221,8 @@ fn weights_of_another_program_are_not_a_model() {
 fn another_layout_is_refused() {
     for version in ["4", "6"] {
         let other = with_header(|header| header["__metadata__"]["version"] = version.into());
-        let expected = "and this program reads version 5; train the model again, or use the version of ove that wrote it";
+        let expected =
+            "and this program reads version 5; train the model again, or use the version of ove that wrote it";
         assert_eq!(reason(&other), format!("it has layout version {version}, {expected}"));
     }
 }

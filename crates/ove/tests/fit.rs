@@ -182,8 +182,7 @@ fn a_fit_that_is_resumed_ends_in_the_same_model() {
         let saved = Saved::open(&path).unwrap();
         for threads in [1, 3] {
             let start = FitStart { saved: Some(&saved), ..FitStart::default() };
-            let resumed =
-                with_threads(threads, || fit_with(data, &options, start, &mut |_| ControlFlow::Continue(())));
+            let resumed = with_threads(threads, || fit_with(data, &options, start, &mut |_| ControlFlow::Continue(())));
             let resumed = resumed.unwrap().unwrap_or_else(|error| panic!("{settings} from step {step}: {error}"));
             assert!(resumed == undisturbed, "{settings} from step {step}, {threads} threads");
         }

@@ -10,7 +10,18 @@ use std::path::Path;
 
 /// The layers, the lowest first. What a file imports stands before its own, or is its own.
 const LAYERS: [&str; 13] = [
-    "error", "platform", "data", "bound", "sample", "text", "io", "synthetic", "scores", "options", "model", "train",
+    "error",
+    "platform",
+    "data",
+    "bound",
+    "sample",
+    "text",
+    "io",
+    "synthetic",
+    "scores",
+    "options",
+    "model",
+    "train",
     "metrics",
 ];
 
@@ -280,10 +291,7 @@ fn an_import_against_the_order_is_found_with_its_place() {
         ]
     );
     let inline = "fn f() {\n    crate::model::Card::new()\n}\n";
-    assert_eq!(
-        violations(&sources(&[("data", inline)])),
-        ["src/data.rs:2: data imports model, which stands above it"]
-    );
+    assert_eq!(violations(&sources(&[("data", inline)])), ["src/data.rs:2: data imports model, which stands above it"]);
     // By a name that the root passes on, and by way of `super`.
     let root = ("lib", "pub mod model;\npub use model::{Evaluation, Model};\n");
     assert_eq!(

@@ -190,10 +190,7 @@ fn solvers_that_scores_do_not_have_are_refused() {
             json!({ "solver": "batch", "cells": 9 }),
             "`cells` must be left out for the batch solver, which shares no weights, got 9",
         ),
-        (
-            json!({ "scores": "linear", "solver": "forest" }),
-            "`solver` must be one of stochastic, batch, got `forest`",
-        ),
+        (json!({ "scores": "linear", "solver": "forest" }), "`solver` must be one of stochastic, batch, got `forest`"),
     ] {
         assert_eq!(refused(settings.clone()), expected, "{settings}");
     }
@@ -240,34 +237,37 @@ fn values_out_of_range_are_refused_with_the_range() {
 #[test]
 fn values_of_another_type_are_refused_with_the_type() {
     for (settings, expected) in [
-        (json!({ "epochs": "many" }), "`epochs` must be a whole number that is at least 1, got \"many\""),
-        (json!({ "epochs": -1 }), "`epochs` must be a whole number that is at least 1, got -1"),
-        (json!({ "epochs": 1.5 }), "`epochs` must be a whole number that is at least 1, got 1.5"),
-        (json!({ "seed": -1 }), "`seed` must be a whole number that is at least 0, got -1"),
-        (json!({ "cells": -1 }), "`cells` must be a whole number that is at least 1, got -1"),
+        (json!({ "epochs": "many" }), "`epochs` must be an integer of at least 1, got \"many\""),
+        (json!({ "epochs": -1 }), "`epochs` must be an integer of at least 1, got -1"),
+        (json!({ "epochs": 1.5 }), "`epochs` must be an integer of at least 1, got 1.5"),
+        (json!({ "seed": -1 }), "`seed` must be an integer of at least 0, got -1"),
+        (json!({ "cells": -1 }), "`cells` must be an integer of at least 1, got -1"),
         (json!({ "l2": "little" }), "`l2` must be a number, got \"little\""),
         (json!({ "learning_rate": [1] }), "`learning-rate` must be a number, got [1]"),
         (json!({ "calibrate": 3 }), "`calibrate` must be true or false, got 3"),
-        (json!({ "classes": -3 }), "`classes` must be a whole number that is at least 1, got -3"),
-        (json!({ "trees": "2" }), "`trees` must be a whole number that is at least 1, got \"2\""),
-        (json!({ "rank": 2.5 }), "`rank` must be a whole number that is at least 1, got 2.5"),
+        (json!({ "classes": -3 }), "`classes` must be an integer of at least 1, got -3"),
+        (json!({ "trees": "2" }), "`trees` must be an integer of at least 1, got \"2\""),
+        (json!({ "rank": 2.5 }), "`rank` must be an integer of at least 1, got 2.5"),
         (json!({ "power": "half" }), "`power` must be a number, got \"half\""),
         (json!({ "solver": "batch", "tolerance": true }), "`tolerance` must be a number, got true"),
         (json!({ "penalty_on_bias": 1 }), "`penalty-on-bias` must be true or false, got 1"),
-        (json!({ "schedule": "cosine" }), "`schedule` must be `linear` or the factor per epoch (1: constant), got `cosine`"),
+        (
+            json!({ "schedule": "cosine" }),
+            "`schedule` must be `linear` or the factor per epoch (1: constant), got `cosine`",
+        ),
         (
             json!({ "objective": "hinge" }),
             "`objective` must be one of softmax, one-vs-each, merged, bouchard, sampled-softmax, got `hinge`",
         ),
-        (
-            json!({ "sampler": "best" }),
-            "`sampler` must be one of uniform, systematic, frequency, rivals, got `best`",
-        ),
+        (json!({ "sampler": "best" }), "`sampler` must be one of uniform, systematic, frequency, rivals, got `best`"),
         (json!({ "step": "adam" }), "`step` must be one of sgd, adagrad, got `adam`"),
         (json!({ "solver": "newton" }), "`solver` must be one of stochastic, batch, got `newton`"),
         (json!({ "scores": "deep" }), "`scores` must be one of linear, factored, trees, got `deep`"),
         (json!({ "scores": 3 }), "`scores` must be a name, got 3"),
-        (json!({ "class_weight": "inverse" }), "`class-weight` must be `balanced` or a list of weights, got \"inverse\""),
+        (
+            json!({ "class_weight": "inverse" }),
+            "`class-weight` must be `balanced` or a list of weights, got \"inverse\"",
+        ),
         (json!({ "class_weight": ["a"] }), "`class-weight` must be a list of numbers, got [\"a\"]"),
     ] {
         assert_eq!(refused(settings.clone()), expected, "{settings}");

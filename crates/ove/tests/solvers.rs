@@ -456,10 +456,7 @@ fn training_goes_on_from_an_earlier_run() {
          300 features and 12000 cells"
     );
     let error = one_step_from(&other, &options(json!({ "rank": 3 }))).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "training must start from factored scores with 300 features, 40 classes and rank 3"
-    );
+    assert_eq!(error, "training must start from factored scores with 300 features, 40 classes and rank 3");
     let vectors = trained(&data, json!({ "rank": 3 })).scores;
     let error = one_step_from(&vectors, &linear).unwrap_err().to_string();
     assert_eq!(error, "training of linear scores must start from linear scores");
@@ -505,10 +502,7 @@ fn what_does_not_fit_together_is_an_error() {
     };
     let (good, linear) = (Examples::of(&data), || json!({ "scores": "linear" }));
     let one = Labels::single(vec![0]);
-    assert_eq!(
-        message(Examples::new(data.rows(), &one, &[], 5), linear()),
-        "labels of 1 rows do not match 10 rows"
-    );
+    assert_eq!(message(Examples::new(data.rows(), &one, &[], 5), linear()), "labels of 1 rows do not match 10 rows");
     let mut one_without = Labels::single(vec![0; 9]);
     one_without.push(&[]);
     assert_eq!(

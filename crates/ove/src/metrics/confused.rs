@@ -1,4 +1,4 @@
-//! Which classes are taken for which others.
+//! The most frequent confusions.
 
 use std::collections::HashMap;
 
@@ -6,10 +6,11 @@ use super::per_row::Outcome;
 use crate::data::Labels;
 use crate::model::Confused;
 
-/// How many pairs are named.
+/// Maximum number of pairs.
 const PAIRS: usize = 20;
 
-/// The most frequent pairs; equally frequent ones in class order. A row with several labels counts for each.
+/// The most frequent pairs of a label and a wrong top class, ties in class order. A row with several labels counts for
+/// each.
 pub(super) fn pairs(outcomes: &[Outcome], labels: &Labels, classes: &[String]) -> Vec<Confused> {
     let mut counts: HashMap<(u32, u32), usize> = HashMap::new();
     for (outcome, labels) in outcomes.iter().zip(labels.iter()).filter(|(outcome, _)| !outcome.hits[0]) {

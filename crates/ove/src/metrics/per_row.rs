@@ -1,51 +1,50 @@
-//! What one row contributes to an evaluation.
+//! The contribution of one row to an evaluation.
 
 use super::propensity::Propensities;
 use super::{AT, TOP};
 use crate::bound::Objective;
-use crate::bound::all_classes::most_frequent;
 use crate::bound::negatives::Negatives;
 use crate::bound::values::Values;
 use crate::data::Row;
 use crate::model::Model;
 use crate::platform::math::log_sum_exp;
 use crate::platform::top_k::top_k;
-use crate::sample::SamplerKind;
+use crate::sample::{SamplerKind, most_frequent};
 use crate::scores::{Measured, SoftmaxScores};
 
-/// What one row contributes.
+/// The contribution of one row.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Outcome {
-    /// How many labels the model knows, and how many it does not.
+    /// Number of labels that the model has, and that it does not have.
     pub labels: usize,
     unseen: usize,
-    /// The best class.
+    /// The top class.
     pub best: u32,
-    /// Which of the best classes are labels.
+    /// Which of the top classes are labels.
     pub hits: [bool; TOP],
-    /// The probability of the best class, and what it would be without calibration.
+    /// The probability of the top class, with and without calibration.
     pub confidence: f64,
     pub raw_confidence: f64,
     /// Σ log p(label) over all classes.
     pub log_probability: f64,
-    /// Σ log p(label) among itself and the classes that are no labels: what the bound bounds.
+    /// Σ log p(label) among the label and its negatives: the exact value of the bound.
     pub exact: f64,
     /// The objective.
     pub bound: f64,
     /// Σ K_eff over the labels.
     pub effective_rivals: f64,
-    /// Σ 1/p_l of the hits, cut at [`AT`], and that of the best possible ranking.
+    /// Σ 1/p_l of the hits at each k of [`AT`], and that of the best possible ranking.
     pub propensity: [f64; AT.len()],
     pub best_propensity: [f64; AT.len()],
 }
 
 impl Outcome {
-    /// How many of the best `k` classes are labels.
+    /// Number of labels among the top `k` classes.
     pub fn hits_within(&self, k: usize) -> usize {
         self.hits[..k].iter().filter(|&&hit| hit).count()
     }
 
-    /// Σ 1/log₂(rank + 1) over the hits among the best `k` classes, beside the same with all labels in front.
+    /// nDCG at `k`: Σ 1/log₂(rank + 1) over the hits, relative to the same with all labels first.
     pub fn normalised_gain(&self, k: usize) -> f64 {
         let gain = |rank: usize| 1.0 / (rank as f64 + 2.0).log2();
         let possible: f64 = (0..k.min(self.labels + self.unseen)).map(gain).sum();
@@ -54,9 +53,9 @@ impl Outcome {
     }
 }
 
-/// What all rows share.
+/// The parameters of the metrics, shared by all rows.
 pub(super) struct Measures {
-    /// The objective, where it is a bound that can be computed from the scores of a row.
+    /// The objective, if it is a bound that can be computed from the scores of a row.
     bound: Option<Values>,
     propensities: Propensities,
 }
@@ -66,12 +65,13 @@ impl Measures {
         Measures { bound: bound_of(model), propensities: Propensities::new(&model.card) }
     }
 
-    /// Whether the objective of the model is a bound that rows have.
+    /// Whether there is a bound.
     pub fn has_bound(&self) -> bool {
         self.bound.is_some()
     }
 
-    /// Of a row that the scores have measured, with its labels, and the number of those that the model does not know.
+    /// The outcome of a row with its own probabilities, its labels, and the number of labels that the model does not
+    /// have.
     pub fn of_measured(&self, measured: &Measured, labels: &[u32], unseen: usize) -> Outcome {
         let top: Vec<u32> = measured.top.iter().map(|prediction| prediction.class).collect();
         Outcome {
@@ -82,7 +82,7 @@ impl Measures {
         }
     }
 
-    /// What a ranking of classes tells.
+    /// The metrics that depend only on the ranking of classes.
     fn ranked(&self, top: &[u32], labels: &[u32], unseen: usize) -> Outcome {
         let mut hits = [false; TOP];
         top.iter().zip(&mut hits).for_each(|(class, hit)| *hit = labels.contains(class));
@@ -98,8 +98,8 @@ impl Measures {
     }
 }
 
-/// The objective that a model was trained with, if it is a bound that can be computed here: a sampled softmax is none, the
-/// C of merged rivals belongs to training rows, and trees maximise no bound.
+/// The objective of a model, if it is a bound that can be computed here: a sampled softmax is not a bound, the C of
+/// merged rivals depends on the training rows, and trees have no bound.
 fn bound_of(model: &Model) -> Option<Values> {
     let options = &model.card.options;
     let bound = options.bound()?;
@@ -112,7 +112,7 @@ fn bound_of(model: &Model) -> Option<Values> {
     Some(Values::new(bound.objective, most_frequent(&mass, bound.objective, bound.merge)))
 }
 
-/// Scores row after row in the same memory.
+/// Scores rows one by one, reusing buffers.
 pub(super) struct Scorer<'a> {
     softmax: &'a dyn SoftmaxScores,
     temperature: Option<f64>,
@@ -128,7 +128,7 @@ impl<'a> Scorer<'a> {
         Scorer { softmax, temperature, measures, scores, label_scores: Vec::new(), negatives: Negatives::default() }
     }
 
-    /// Of a row with these labels, and so many that the model does not know.
+    /// The outcome of a row with its labels and the number of labels that the model does not have.
     pub fn outcome(&mut self, row: Row<'_>, labels: &[u32], unseen: usize) -> Outcome {
         self.softmax.scores(row, &mut self.scores);
         let top = top_k(&self.scores, TOP);
@@ -155,7 +155,7 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// Moves the scores of the labels out of those of all classes.
+    /// Moves the scores of the labels out of those of all classes, where they become −∞.
     fn take_labels(&mut self, labels: &[u32]) {
         self.label_scores.clear();
         for &label in labels {

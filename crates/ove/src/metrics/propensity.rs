@@ -1,4 +1,4 @@
-//! Propensities (Jain, Prabhu and Varma 2016): how likely a label that is right was noticed, by how often it was in training.
+//! Propensities (Jain, Prabhu and Varma 2016): the probability that a relevant label is observed, from its frequency.
 //!
 //! ```text
 //! 1/p_l = 1 + C (N_l + B)^−A        C = (log N − 1)(B + 1)^A        A = 0.55, B = 1.5
@@ -10,7 +10,7 @@ use crate::model::Card;
 /// 1/p_l of every class.
 pub(super) struct Propensities {
     inverse: Vec<f64>,
-    /// Of a class that the training rows did not have.
+    /// 1/p_l of a class without training rows.
     unseen: f64,
 }
 
@@ -22,7 +22,7 @@ impl Propensities {
         Propensities { inverse: card.counts.iter().map(|&count| inverse(count)).collect(), unseen: inverse(0) }
     }
 
-    /// Σ 1/p_l over the hits among the first 1, 3 and 5 classes of a ranking.
+    /// Σ 1/p_l over the hits among the top 1, 3 and 5 classes.
     pub fn of_hits(&self, top: &[u32], hits: &[bool; TOP]) -> [f64; AT.len()] {
         let of_hit = |(&class, &hit): (&u32, &bool)| if hit { self.inverse[class as usize] } else { 0.0 };
         AT.map(|k| top.iter().zip(hits).take(k).map(of_hit).sum())

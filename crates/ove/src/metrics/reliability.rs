@@ -1,12 +1,12 @@
-//! Whether probabilities mean what they say: of rows whose best class has about probability p, a share of p should be right.
+//! Calibration: of rows whose top class has a probability near p, a share of p should be correct.
 
 use super::per_row::Outcome;
 use crate::model::Bin;
 
-/// Bins of equal width.
+/// Number of bins of equal width.
 const BINS: usize = 15;
 
-/// The bins that have rows, by rising probability.
+/// The bins that have rows, by increasing probability.
 pub(super) fn bins(outcomes: &[Outcome], confidence: impl Fn(&Outcome) -> f64) -> Vec<Bin> {
     let mut bins = [Bin::default(); BINS];
     for outcome in outcomes {

@@ -1,4 +1,4 @@
-//! What a model knows beside its scores: names, how it was trained, and how good it was.
+//! The model card: names, settings, and results of training and evaluation.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,62 +6,65 @@ use super::evaluation::{Evaluation, or_infinite};
 use crate::options::TrainOptions;
 use crate::text::Text;
 
-/// A point of the curve that training leaves behind.
+/// The objective at one point of training.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TracePoint {
-    /// Updates (rows visited) so far; for the batch solver, evaluations of the full sum.
+    /// Number of updates (rows visited) so far; for the batch solver, evaluations of the objective.
     pub updates: u64,
-    /// The objective summed over all rows, without the penalty: exact from the batch solver, an unbiased estimate, averaged
-    /// over the updates since the last point, from the stochastic one.
+    /// The objective summed over all rows, without the penalty.
+    ///
+    /// It is exact for the batch solver, and an estimate averaged over the updates since the last point for the
+    /// stochastic one, unbiased unless the objective is `sampled-softmax`.
     pub bound: f64,
 }
 
-/// What some held-out rows said of the model along training.
+/// The validation metrics at one point of training.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct HeldOutPoint {
-    /// Updates so far, as in [`TracePoint`].
+    /// Number of updates so far, as in [`TracePoint`].
     pub updates: u64,
-    /// The share of the rows whose best class is none of theirs.
+    /// The share of rows whose top class is not one of their labels.
     pub error: f64,
-    /// −log p(label), averaged over their labels.
+    /// −log p(label), averaged over the labels.
     #[serde(deserialize_with = "or_infinite")]
     pub nlpd: f64,
 }
 
-/// What a model knows beside its weights: names, and how it was trained. Nothing here depends on the clock or the machine, so
-/// that the same run gives the same file.
+/// The model card: names, settings, and results of training and evaluation.
+///
+/// Nothing here depends on the clock or the machine, so that the same run gives the same file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Card {
-    /// The settings it was trained with.
+    /// The settings of training.
     pub options: TrainOptions,
     /// The name of each class.
     pub classes: Vec<String>,
-    /// How many training rows each class had.
+    /// Number of training rows of each class.
     pub counts: Vec<u64>,
-    /// The name of each feature; empty where the data had none, and where `text` names them.
+    /// The name of each feature; empty if the data has none, or if `text` has them.
     pub feature_names: Vec<String>,
-    /// How texts become rows, if it was trained on raw text.
+    /// The text pipeline, if the model was trained on raw text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<Text>,
-    /// T of a linear model whose scores were divided by it: what held-out rows made of its probabilities.
+    /// The temperature T by which the scores were divided for calibration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// How many rows it was trained on.
+    /// Number of training rows.
     pub rows: u64,
-    /// Whether training ran to its end; a run that was stopped early leaves a model too.
+    /// Whether training was completed; a run that was stopped gives a model, too.
     pub finished: bool,
-    /// The curve of the bound.
+    /// The objective along training.
     pub trace: Vec<TracePoint>,
-    /// The curves of error and nlpd on some rows it was not trained on, if there were any.
+    /// Error and nlpd on validation rows along training.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held_out: Vec<HeldOutPoint>,
-    /// What was measured on such rows at the end.
+    /// The evaluation at the end of training, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evaluation: Option<Evaluation>,
 }
 
 impl Card {
-    /// Of a model that was trained to its end on so many rows, of which nothing else is said.
+    /// The card of a completed training, with empty optional fields.
     pub fn new(options: TrainOptions, classes: Vec<String>, counts: Vec<u64>, rows: u64) -> Self {
         Card {
             options,
@@ -78,7 +81,7 @@ impl Card {
         }
     }
 
-    /// The name of a feature, where it has one.
+    /// The name of a feature, if it has one.
     pub fn feature_name(&self, feature: usize) -> Option<&str> {
         let term = self.text.as_ref().and_then(|text| text.names().get(feature));
         term.or_else(|| self.feature_names.get(feature).map(String::as_str))

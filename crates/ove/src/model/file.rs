@@ -1,11 +1,11 @@
 //! The model file: safetensors, so that NumPy and Torch can read the weights too.
 //!
-//! Each kind of scores has tensors of its own: `weights` (features × classes) and `bias` of linear scores, where weights
-//! that share cells are a list of them and the metadata entry `hashed_features` gives the number of features;
-//! `feature_vectors`, `class_vectors` and `bias` of factored ones; sparse blocks of pruned weights and of trees. A model
-//! trained on raw text also has `terms` (UTF-8, one per line) and `idf`, a weight per term: a million of them load faster
-//! so than from JSON. The metadata entry `ove` holds the [`Card`] as JSON, and `version` the version of this layout. A
-//! file is written beside its final place, synced and renamed: there is the old model or the new one, never a part of one.
+//! Each kind of scores has its own tensors. Linear scores have `weights` (features × classes) and `bias`; hashed
+//! weights are a list of cells, and the metadata entry `hashed_features` is the number of features. Factored scores
+//! have `feature_vectors`, `class_vectors` and `bias`. Pruned weights and trees have sparse blocks. A model trained on
+//! raw text also has `terms` (UTF-8, one per line) and `idf`, a weight per term: a million of them load faster from
+//! tensors than from JSON. The metadata entry `ove` is the [`Card`] as JSON, and `version` the version of this layout.
+//! Files are written atomically, to a temporary file that is synced and renamed.
 
 mod factored;
 mod linear;
@@ -37,10 +37,10 @@ use crate::text::{self, Text, TextOptions};
 const VERSION: &str = "5";
 
 impl Model {
-    /// Writes the model.
+    /// Writes the model to a file, atomically.
     ///
     /// # Errors
-    /// [`Error::ModelFile`] for a model with a weight that is not finite, [`Error::File`] if it cannot be written.
+    /// [`Error::ModelFile`] if a weight is not finite, [`Error::File`] if the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<()> {
         let unusable = |reason: String| Error::ModelFile { path: path.to_owned(), reason };
         if !pool::run(|| self.scores.are_finite()) {
@@ -54,18 +54,18 @@ impl Model {
         })
     }
 
-    /// The bytes of a file of the model.
+    /// The model as the bytes of a model file.
     ///
     /// # Panics
-    /// If the card cannot be written as JSON.
+    /// If the card cannot be serialised as JSON.
     pub fn to_bytes(&self) -> Vec<u8> {
         let (header, tensors) = self.contents().expect("a card is JSON");
         let mut bytes = Vec::new();
-        tensors::write(&header, &tensors, &mut bytes).expect("memory takes everything");
+        tensors::write(&header, &tensors, &mut bytes).expect("writing to memory does not fail");
         bytes
     }
 
-    /// The header of the file and what follows it.
+    /// The header of the file and the tensors.
     fn contents(&self) -> serde_json::Result<(String, Vec<Tensor<'_>>)> {
         let mut metadata = json!({ "ove": serde_json::to_string(&self.card)?, "version": VERSION });
         if let Scores::Linear(linear) = &self.scores
@@ -81,29 +81,29 @@ impl Model {
         Ok((tensors::header(metadata, &tensors), tensors))
     }
 
-    /// Reads a model into memory.
+    /// Reads a model file into memory.
     ///
     /// # Errors
-    /// [`Error::File`] if it cannot be read, [`Error::ModelFile`] if it is not a usable model.
+    /// [`Error::File`] if it cannot be read, [`Error::ModelFile`] if it is not a valid model.
     pub fn load(path: &Path) -> Result<Model> {
         Model::open(path, false)
     }
 
-    /// Uses a model where its file lies, which programs share and which takes no time to read.
+    /// Memory-maps a model file, which is instantaneous and shares memory between processes.
     ///
-    /// The file must not be changed meanwhile; to save another in its place is no change. The weights of linear and
-    /// factored scores are not checked for being finite.
+    /// The file must not be modified while it is mapped; replacing it, as [`Model::save`] does, is safe. The weights of
+    /// linear and factored scores are not checked to be finite.
     ///
     /// # Errors
-    /// As [`Model::load`].
+    /// Those of [`Model::load`].
     pub fn map(path: &Path) -> Result<Model> {
         Model::open(path, true)
     }
 
-    /// Uses a model that lies in memory as it would in a file, after one copy, with the checks of [`Model::map`].
+    /// Reads a model from the bytes of a model file, with one copy and the checks of [`Model::map`].
     ///
     /// # Errors
-    /// As [`Model::load`].
+    /// Those of [`Model::load`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Model> {
         let path = Path::new("a model in memory");
         let copy = || -> io::Result<Mmap> {
@@ -121,7 +121,7 @@ impl Model {
     }
 }
 
-/// A file whose numbers are used where they lie, or copied.
+/// A file whose numbers are memory-mapped or copied.
 struct Source {
     file: Arc<Mmap>,
     mapped: bool,
@@ -137,7 +137,7 @@ impl Source {
         }
     }
 
-    /// A tensor of floats, which are finite, unless they are used where they lie.
+    /// A tensor of floats, checked to be finite unless it is mapped.
     fn floats(&self, tensor: &TensorView<'_>) -> std::result::Result<MappedSlice<f32>, String> {
         let numbers = self.numbers(floats(tensor)?);
         if !self.mapped {
@@ -185,7 +185,7 @@ fn parse_model(source: &Source) -> std::result::Result<Model, String> {
     Ok(Model { scores, card })
 }
 
-/// The scores that the options of the card say.
+/// The scores of the kind in the card.
 fn parse_scores(
     source: &Source,
     file: &SafeTensors<'_>,
@@ -204,7 +204,7 @@ fn parse_scores(
             factored::parse(source, file, classes, options.rank).map(Scores::Factored)
         }
         Some(ScoreOptions::Trees(_)) => trees::parse(source, file, classes).map(Scores::Trees),
-        None => Err("the card does not say which scores the model has".into()),
+        None => Err("no kind of scores in the card".into()),
     }
 }
 

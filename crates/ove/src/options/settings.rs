@@ -1,7 +1,7 @@
-//! Options from a flat list of settings by name, as flags and keywords give them.
+//! Options from a flat list of settings by name, such as flags or keywords.
 //!
-//! A group of settings is a struct, and its serialised default names its settings: a new field is a new setting. Groups
-//! take their settings out of the list; what is left over belongs to a group that is not used here.
+//! A group of settings is a struct whose serialised default defines the names of its settings: a new field is a new
+//! setting. Groups remove their settings from the list; what is left over belongs to a group that is not used.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,27 +14,27 @@ use super::{
 use crate::error::{Error, Result};
 use crate::platform::bytes::Bytes;
 
-/// The old name of trees, as a solver.
+/// The former name of trees, as a solver.
 const FOREST: &str = "forest";
 
 impl TrainOptions {
     /// Builds options from settings by name, such as `{"objective": "merged", "epochs": 3}`.
     ///
-    /// Names are those of the fields, with `_` or `-`; null stands for a setting that is not given. Settings that only
-    /// some scores have choose these: `rank` means factored scores, `trees` trees, and any setting of the stochastic or
-    /// the batch solver linear scores.
+    /// Names are those of the fields, with `_` or `-`; null stands for a setting that is not given. If `scores` is not
+    /// given, settings that are specific to a score function select it: `rank` selects factored scores, `trees` selects
+    /// trees, and any setting of the objective or a solver selects linear scores.
     ///
     /// # Errors
-    /// [`Error::Setting`] for a value out of range, [`Error::Unused`] for a setting that is not used with the others.
+    /// [`Error::Setting`] for a value out of range, [`Error::Unused`] for a setting that the chosen scores and solver
+    /// do not use, [`Error::Settings`] for an unknown name.
     pub fn from_settings(settings: &Value) -> Result<Self> {
         TrainOptions::default().with_settings(settings)
     }
 
-    /// These options with some settings changed, as [`TrainOptions::from_settings`] reads them; a model that goes on
-    /// keeps what is not given.
+    /// Changes some settings, as in [`TrainOptions::from_settings`]; the others keep their values.
     ///
     /// # Errors
-    /// As [`TrainOptions::from_settings`].
+    /// Those of [`TrainOptions::from_settings`].
     pub fn with_settings(mut self, settings: &Value) -> Result<Self> {
         let given = settings.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
         let mut list: Map<String, Value> = given.map(|(name, value)| (name.replace('-', "_"), value.clone())).collect();
@@ -73,7 +73,7 @@ impl TrainOptions {
 }
 
 impl ScoreOptions {
-    /// The name of these scores.
+    /// The kind of score function.
     pub fn kind(&self) -> ScoreKind {
         match self {
             ScoreOptions::Linear(_) => ScoreKind::Linear,
@@ -83,7 +83,7 @@ impl ScoreOptions {
     }
 }
 
-/// The kind of scores that has these settings, if they belong to one kind.
+/// The kind of scores that the given settings select, if any.
 fn implied(list: &Map<String, Value>, solver: Option<SolverKind>) -> Option<ScoreKind> {
     let has = |name: &str| list.contains_key(name);
     if has("rank") {
@@ -97,7 +97,7 @@ fn implied(list: &Map<String, Value>, solver: Option<SolverKind>) -> Option<Scor
     }
 }
 
-/// Scores of a kind, with the settings that belong to it.
+/// The options of one kind of scores, with their settings taken from the list.
 fn scores(
     kind: ScoreKind,
     base: Option<ScoreOptions>,
@@ -130,7 +130,7 @@ fn scores(
                 _ => FactoredOptions::default(),
             };
             if let Some(SolverKind::Batch) = solver {
-                let must = "be stochastic for factored scores, whose objective is not concave";
+                let must = "be stochastic for factored scores";
                 return Err(Error::setting("solver", must, SolverKind::Batch));
             }
             Ok(ScoreOptions::Factored(take(base, list)?))
@@ -141,21 +141,21 @@ fn scores(
                 _ => TreeOptions::default(),
             };
             if let Some(solver) = solver {
-                return Err(Error::setting("solver", "be left out for trees, which have one of their own", solver));
+                return Err(Error::setting("solver", "be left out for trees, which have their own", solver));
             }
             Ok(ScoreOptions::Trees(take(base, list)?))
         }
     }
 }
 
-/// A group of settings with those of the list in place of its own.
+/// A group of settings, updated with settings taken from the list.
 fn take<T: Serialize + DeserializeOwned>(group: T, list: &mut Map<String, Value>) -> Result<T> {
     let mut values = fields(&group);
     for (name, value) in &mut values {
         let Some(given) = list.remove(name) else { continue };
         *value = given;
     }
-    // One by one, so that an error names its setting.
+    // On failure, try the settings one by one to name the invalid one.
     serde_json::from_value(Value::Object(values.clone())).map_err(|error| {
         let own = fields(&group);
         let wrong = values.iter().find(|(name, value)| {
@@ -171,7 +171,7 @@ fn take<T: Serialize + DeserializeOwned>(group: T, list: &mut Map<String, Value>
 fn fields(group: &impl Serialize) -> Map<String, Value> {
     match serde_json::to_value(group) {
         Ok(Value::Object(fields)) => fields,
-        _ => unreachable!("a group is a struct of numbers and names"),
+        _ => unreachable!("a group is a struct"),
     }
 }
 
@@ -186,17 +186,17 @@ fn parse<T: std::str::FromStr<Err = Error>>(name: &str, value: &Value) -> Result
     value.as_str().map_or_else(|| Err(Error::setting(name, "be a name", value)), str::parse)
 }
 
-/// An error about a value that is not of its setting's type.
+/// The error for a value of the wrong type.
 fn unreadable(name: &str, value: &Value, error: &serde_json::Error) -> Error {
     let (must, message) = (kind_of(name), error.to_string());
-    // Names know what they must be.
+    // Enums report their allowed names themselves.
     match message.strip_prefix('`').map(|_| message.as_str()) {
         Some(own) => Error::Settings(own.to_owned()),
         None => Error::setting(name, must, value),
     }
 }
 
-/// What a value of this setting has to be, by the type of its default.
+/// What a value of a setting must be, by the type of its default.
 fn kind_of(name: &str) -> &'static str {
     let defaults = [
         fields(&LinearOptions::default()),
@@ -210,8 +210,8 @@ fn kind_of(name: &str) -> &'static str {
         None if name == "calibrate" => "be true or false",
         Some(Value::Number(number)) if number.is_f64() => "be a number",
         None | Some(Value::Null) if ["l2", "learning_rate"].contains(&name) => "be a number",
-        _ if ["seed", "merge"].contains(&name) => "be a whole number that is at least 0",
-        None | Some(Value::Number(_) | Value::Null) => "be a whole number that is at least 1",
+        _ if ["seed", "merge"].contains(&name) => "be an integer of at least 0",
+        None | Some(Value::Number(_) | Value::Null) => "be an integer of at least 1",
         _ => "be a name",
     }
 }
@@ -235,7 +235,7 @@ fn bytes(value: &Value) -> Result<Bytes> {
     }
 }
 
-/// The error about a setting that nothing takes.
+/// The error for a setting that no group took from the list.
 fn left_over(name: &str, scores: Option<&ScoreOptions>) -> Error {
     let has = |group: Map<String, Value>| group.contains_key(name);
     let owner = if has(fields(&StochasticOptions::default())) {

@@ -1,7 +1,8 @@
-//! Wider vectors where the processor has them, with the same bits as plain code.
+//! Dispatch to AVX2 at run time, with the same bits as portable code.
 
-/// Compiles a function twice, plainly and for AVX2 with POPCNT, and calls the second where the processor has both. The look at the processor
-/// costs a load and a branch, so wrap the loop over a row or a piece, never a single product.
+/// Compiles a function twice, portably and for AVX2 with POPCNT, and calls the second if the processor has both.
+///
+/// The check costs a load and a branch, so wrap the loop over a row or a chunk, never a single product.
 macro_rules! vectorised {
     ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $kind:ty),* $(,)?) $(-> $out:ty)? $body:block) => {
         $(#[$meta])*
@@ -17,7 +18,7 @@ macro_rules! vectorised {
                     plain($($arg),*)
                 }
                 if $crate::platform::simd::has_avx2() {
-                    // SAFETY: the function needs nothing but AVX2 and POPCNT, which were just found.
+                    // SAFETY: the function needs only AVX2 and POPCNT, which were just detected.
                     return unsafe { with_avx2($($arg),*) };
                 }
             }

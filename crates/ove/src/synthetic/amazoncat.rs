@@ -1,37 +1,37 @@
-//! A set with the shape of AmazonCat-13K with one label a row, the paper's largest, which cannot be shipped.
+//! Data with the shape of AmazonCat-13K with one label per row, the paper's largest data set.
 //!
-//! **Classes** have the sizes that `classes` tells: the largest holds 19 % of the rows, 15 hold half, and hundreds
-//! have one row. Eight classes of neighbouring size are *rivals*.
+//! **Classes** have the sizes of `classes`: the largest has 19 % of the rows, 15 have half, and hundreds have one
+//! row. Eight classes of similar size form a group of *rivals*.
 //!
-//! **Features** are like the words of a text. The r-th most frequent (r from 0) has, by Zipf's law in Mandelbrot's form,
+//! **Features** are like the words of a text. The r-th most frequent (r from 0) has, by Zipf's law in Mandelbrot's
+//! form,
 //!
 //! ```text
 //! p(r) ∝ 1 / (r + 20)
 //! ```
 //!
-//! A *topic* is 64 features drawn from p; the j-th of them (j from 1) is used with probability ∝ 1/j. Each class has a
-//! topic of its own, and so has each group of rivals.
+//! A *topic* is 64 features drawn from p; the j-th of them (j from 1) is used with probability ∝ 1/j. Each class has
+//! its own topic, and so has each group of rivals.
 //!
-//! **A row** of class y has a length from a log-normal law. It leans by a doubt m, uniform in [0, 0.85), towards one of
-//! the rivals, z (which may be y itself), and each of its words comes from
+//! **A row** of class y has a log-normal length. It is mixed with one of the rivals, z (which may be y itself), by an
+//! ambiguity m, uniform in \[0, 0.85), and each of its words comes from
 //!
 //! ```text
-//! 60 %              p, whatever the class
+//! 60 %              p, for any class
 //! 15 %              the topic of the rivals
 //! 25 % · (1 − m)    the topic of y
 //! 25 % · m          the topic of z
 //! ```
 //!
-//! The real set is like that: a product has five categories on average, and the one that is kept as its class is not
-//! always the one that its text is about. Where m > ½ the row speaks for z, so no model can tell rivals apart without
-//! error, however long it is trained: the best linear one errs on about a third of the rows.
+//! The real data are similar: a product has five categories on average, and the one that is kept as its class is not
+//! always the one that its text is about. If m > ½, the row resembles z, so that no model can separate rivals without
+//! error: the best linear one has an error of about a third.
 //!
 //! **Values** are tf·idf at unit length, in thousandths: v_d ∝ count_d · ln(1/s_d), with s_d = 5/(r + 20), about the
-//! share of rows that p alone gives the feature d of rank r.
+//! share of rows that have the feature d of rank r by p alone.
 //!
-//! Every row has a random stream of its own, so any rows can be made anywhere, in any order, with the same bits. Which
-//! number a class and a feature has is random too: frequent ones do not stand together in memory, as they would not in
-//! real data.
+//! Every row has its own random stream, so rows can be generated in any order with the same bits. The numbering of
+//! classes and features is random, too: as in real data, frequent ones are not adjacent in memory.
 
 mod classes;
 
@@ -45,38 +45,38 @@ use crate::platform::random::Stream;
 use crate::synthetic::text::{self, Lines, Size, Written};
 use classes::Labels;
 
-/// Rows to train on in the real set.
+/// Number of training rows of the real data set.
 pub const TRAIN_ROWS: usize = 1_186_239;
-/// Rows to test on in the real set.
+/// Number of test rows of the real data set.
 pub const TEST_ROWS: usize = 306_759;
-/// D.
+/// Number of features.
 pub const FEATURES: usize = 203_882;
-/// K.
+/// Number of classes.
 pub const CLASSES: usize = 2_919;
 
-/// Classes in a group of rivals.
+/// Number of classes in a group of rivals.
 const RIVALS: usize = 8;
-/// Features in a topic.
+/// Number of features in a topic.
 const TOPIC: usize = 64;
-/// What Mandelbrot's form adds to the rank: the most frequent words of a language are left out of such sets.
+/// Mandelbrot's offset of the rank: the most frequent words of a language are left out of such data.
 const SHIFT: f64 = 20.0;
 /// s_d·(r + SHIFT).
 const SPREAD: f64 = 5.0;
-/// The share of words that come from the law of all features.
+/// The share of words drawn from p.
 const COMMON: f64 = 0.6;
-/// The share of words that come from the topic of the rivals.
+/// The share of words from the topic of the rivals.
 const SHARED: f64 = 0.15;
-/// The most that a row leans towards a rival.
-const MOST_DOUBT: f64 = 0.85;
-/// Median of a row's words, counted with repetition, and the standard deviation of their logarithm.
+/// Maximum ambiguity m.
+const MAX_AMBIGUITY: f64 = 0.85;
+/// Median number of words per row, counted with repetition, and the standard deviation of its logarithm.
 const WORDS: f64 = 73.0;
 const WORDS_DEVIATION: f64 = 0.45;
-/// About as many distinct features has a row.
+/// Approximate number of distinct features per row.
 const ENTRIES: usize = 73;
 /// Values are multiples of 1/STEPS.
 const STEPS: f64 = 1000.0;
 
-/// What a random stream is for; the second part of its key, after the seed.
+/// The purpose of a random stream; the second part of its key, after the seed.
 #[derive(Clone, Copy)]
 enum Purpose {
     FeatureNumbers = 100,
@@ -91,18 +91,18 @@ fn stream(seed: u64, purpose: Purpose, which: &[u64]) -> Stream {
     Stream::of(&[&[seed, purpose as u64], which].concat())
 }
 
-/// Which rows: those to train on or those to test on.
+/// The part of a data set: training rows or test rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// To train on; every class has a row here.
+    /// Training rows, with at least one row per class.
     Train,
-    /// To test on.
+    /// Test rows.
     Test,
 }
 
 names!(Part, "part", { Train => "train", Test => "test" });
 
-/// Makes the rows of one seed and size.
+/// A generator of rows for a seed and size.
 #[derive(Debug, Clone)]
 pub struct AmazonCat {
     seed: u64,
@@ -113,18 +113,22 @@ pub struct AmazonCat {
     by_rank: Vec<u32>,
     /// ln(1/s_d) of each feature.
     rarity: Vec<f32>,
-    /// The features of each class's topic, one topic after the other.
+    /// The features of each class's topic, concatenated.
     topics: Vec<u32>,
-    /// The same for each group of rivals.
+    /// The features of each rival group's topic, concatenated.
     shared_topics: Vec<u32>,
 }
 
 impl AmazonCat {
-    /// A set with `scale` times the rows of the real one and all of its features. It has all of its classes too if there are four
-    /// rows a class on average (from a scale of 0.0099), else as many as that allows.
+    /// A data set with `scale` times the rows of the real one and all of its features.
+    ///
+    /// It has all classes if there are four rows per class on average (from a scale of 0.0099), otherwise fewer.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] if the scale is out of range.
     pub fn new(seed: u64, scale: f64) -> Result<Self> {
         if !(1e-4..=10.0).contains(&scale) {
-            return Err(Error::setting("scale", "lie between 0.0001 and 10", scale));
+            return Err(Error::setting("scale", "be between 0.0001 and 10", scale));
         }
         let scaled = |rows: usize| (rows as f64 * scale).round() as usize;
         let labels = Labels::new(seed, scaled(TRAIN_ROWS), scaled(TEST_ROWS));
@@ -158,22 +162,22 @@ impl AmazonCat {
         })
     }
 
-    /// How many rows a part has.
+    /// Number of rows of a part.
     pub fn rows(&self, part: Part) -> usize {
         self.labels.ranks(part).len()
     }
 
-    /// How many features there are.
+    /// Number of features.
     pub fn features(&self) -> usize {
         FEATURES
     }
 
-    /// How many classes there are.
+    /// Number of classes.
     pub fn classes(&self) -> usize {
         self.labels.classes()
     }
 
-    /// The rows of a part in memory. Both parts have all classes, named by their numbers.
+    /// The rows of a part in memory. Both parts list all classes, named by their numbers.
     pub fn dataset(&self, part: Part) -> Dataset {
         let mut data = Dataset::new(FEATURES, (0..self.classes()).map(|class| class.to_string()).collect());
         data.reserve(self.rows(part), self.rows(part) * ENTRIES);
@@ -188,12 +192,16 @@ impl AmazonCat {
             }
             Ok(())
         };
-        text::in_chunks(self.rows(part), make, take).expect("memory takes every row");
+        text::in_chunks(self.rows(part), make, take).expect("adding rows in memory does not fail");
         data
     }
 
-    /// Writes the rows of a part. `watch` hears now and then how many rows there are, and may stop the work; that is an error, and
-    /// there is no file then, or still the old one.
+    /// Writes the rows of a part to a file, atomically.
+    ///
+    /// `watch` is called with the number of rows so far and may stop the work, which is an error.
+    ///
+    /// # Errors
+    /// [`Error::File`] if the file cannot be written, or `watch` stopped the work.
     pub fn write(&self, part: Part, path: &Path, watch: &mut dyn FnMut(usize) -> ControlFlow<()>) -> Result<Written> {
         let make = |rows: Range<usize>| {
             let (mut lines, mut draft) = (Lines::default(), Draft::default());
@@ -207,33 +215,33 @@ impl AmazonCat {
         text::write(path, size, make, watch)
     }
 
-    /// Draws a row: its entries go to the draft, its class is returned.
+    /// Draws the entries of a row into the draft and returns its class.
     fn draw(&self, part: Part, n: usize, draft: &mut Draft) -> u32 {
         let rank = self.labels.ranks(part)[n] as usize;
         let mut random = stream(self.seed, Purpose::Row, &[part as u64, n as u64]);
         self.draw_words(rank, &mut random, &mut draft.words);
         draft.words.sort_unstable();
-        self.weigh(draft);
+        self.weight(draft);
         self.labels.number(rank)
     }
 
-    /// Draws the words of a row of the class with this rank.
+    /// Draws the words of a row of the class with a given rank.
     fn draw_words(&self, class: usize, random: &mut Stream, words: &mut Vec<u32>) {
         let group = class / RIVALS;
         let rivals = group * RIVALS..self.classes().min((group + 1) * RIVALS);
         let rival = rivals.start + random.below(rivals.len() as u64) as usize;
-        let doubt = MOST_DOUBT * random.uniform();
+        let ambiguity = MAX_AMBIGUITY * random.uniform();
         let count = (WORDS * (WORDS_DEVIATION * random.normal()).exp()).ceil() as usize;
 
         words.clear();
         words.extend((0..count).map(|_| {
-            // The part of the unit interval that `source` falls into says where the word comes from.
+            // The part of the unit interval that contains `source` is the source of the word.
             let source = random.uniform();
             let (topics, which) = if source < COMMON {
                 return self.by_rank[self.common.draw(random)];
             } else if source < COMMON + SHARED {
                 (&self.shared_topics, group)
-            } else if source < 1.0 - (1.0 - COMMON - SHARED) * doubt {
+            } else if source < 1.0 - (1.0 - COMMON - SHARED) * ambiguity {
                 (&self.topics, class)
             } else {
                 (&self.topics, rival)
@@ -242,21 +250,21 @@ impl AmazonCat {
         }));
     }
 
-    /// Turns the sorted words of a draft into entries.
-    fn weigh(&self, draft: &mut Draft) {
+    /// Converts the sorted words of a draft to entries weighted by tf·idf.
+    fn weight(&self, draft: &mut Draft) {
         let same = || draft.words.chunk_by(|a, b| a == b);
         let weight = |same: &[u32]| same.len() as f64 * f64::from(self.rarity[same[0] as usize]);
         let length = same().map(|same| weight(same).powi(2)).sum::<f64>().sqrt();
         draft.entries.clear();
         draft.entries.extend(same().map(|same| {
-            // Never 0: that would be no entry.
+            // At least 1: a value of 0 would not be an entry.
             let steps = (STEPS * weight(same) / length).round().max(1.0) as u32;
             Entry { feature: same[0], steps }
         }));
     }
 }
 
-/// A row in the making, reused from row to row.
+/// Buffers for a row, reused from row to row.
 #[derive(Default)]
 struct Draft {
     words: Vec<u32>,
@@ -271,13 +279,14 @@ struct Entry {
 }
 
 impl Entry {
-    /// The number nearest to the decimals that [`text`] writes: both operands are exact, so the quotient is rounded once.
+    /// The float nearest to the decimals that [`text`] writes: both operands are exact, so the quotient is rounded
+    /// once.
     fn value(self) -> f32 {
         self.steps as f32 / STEPS as f32
     }
 }
 
-/// Draws from 0..n, k with a probability ∝ ln((k + 1 + shift)/(k + shift)), which is near 1/(k + shift).
+/// Zipf's law on 0..n: k has a probability ∝ ln((k + 1 + shift)/(k + shift)), which is near 1/(k + shift).
 #[derive(Debug, Clone)]
 struct Zipf {
     n: usize,
@@ -323,7 +332,7 @@ mod tests {
         assert!(data.rows().iter(0..data.len()).all(unit));
     }
 
-    /// Ten times the rank, ten times rarer, for ranks that the shift no longer touches.
+    /// Ten times the rank, a tenth of the frequency, for ranks much larger than the shift.
     #[test]
     fn features_follow_zipfs_law() {
         let data = AmazonCat::new(0, 0.02).unwrap().dataset(Part::Train);
@@ -377,14 +386,14 @@ mod tests {
     fn a_stopped_writer_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("train.txt");
-        let mut heard = 0;
+        let mut reported = 0;
         let stop = &mut |rows| {
-            heard = rows;
+            reported = rows;
             ControlFlow::Break(())
         };
         let error = AmazonCat::new(0, 0.01).unwrap().write(Part::Train, &path, stop).unwrap_err();
         assert!(matches!(error, Error::File { .. }), "{error}");
-        assert_eq!(heard, text::CHUNK);
+        assert_eq!(reported, text::CHUNK);
         assert_eq!(folder.path().read_dir().unwrap().count(), 0);
     }
 

@@ -1,4 +1,4 @@
-//! Writes made rows in the form of the extreme classification repository: made in chunks on all threads, written in order.
+//! Writes synthetic rows in the format of the extreme classification repository, generated in parallel chunks.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -11,17 +11,17 @@ use crate::error::{Error, Result};
 use crate::io::atomic::write_beside;
 use crate::platform::pool;
 
-/// Rows that one thread makes at a time.
+/// Number of rows that a thread generates at a time.
 pub(super) const CHUNK: usize = 1024;
 
-/// What was written.
+/// The size of a file that was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written {
-    /// Rows, without the header.
+    /// Number of rows, without the header.
     pub rows: usize,
-    /// Features of all rows together.
+    /// Total number of features of all rows.
     pub entries: usize,
-    /// The length of the file.
+    /// Length of the file.
     pub bytes: u64,
 }
 
@@ -57,8 +57,8 @@ impl Lines {
     }
 }
 
-/// Writes a header and the rows. `watch` hears now and then how many rows there are, and may stop the work; that is an error, and
-/// there is no file then, or still the old one.
+/// Writes a header and the rows, atomically. `watch` is called with the number of rows so far and may stop the work,
+/// which is an error.
 pub(super) fn write(
     path: &Path,
     size: Size,
@@ -88,14 +88,14 @@ pub(super) fn write(
     Ok(written)
 }
 
-/// Makes chunks of rows on all threads, and hands them over in order.
+/// Generates chunks of rows in parallel and passes them to `take` in order.
 pub(super) fn in_chunks<T: Send>(
     rows: usize,
     make: impl Fn(Range<usize>) -> T + Sync,
     mut take: impl FnMut(T) -> Result<()>,
 ) -> Result<()> {
     let starts: Vec<usize> = (0..rows).step_by(CHUNK).collect();
-    // So few at a time that what is made but not yet taken stays small.
+    // A few chunks at a time, to limit the memory of chunks that are not taken yet.
     for some in starts.chunks(4 * pool::run(rayon::current_num_threads)) {
         let of = |&start: &usize| make(start..(start + CHUNK).min(rows));
         let made: Vec<T> = pool::run(|| some.par_iter().map(of).collect());
@@ -105,10 +105,10 @@ pub(super) fn in_chunks<T: Send>(
 }
 
 fn stopped() -> io::Error {
-    io::Error::new(io::ErrorKind::Interrupted, "stopped before the end, so nothing was written")
+    io::Error::new(io::ErrorKind::Interrupted, "stopped; nothing was written")
 }
 
-// The formatter of the standard library would take most of the time.
+/// Appends a decimal number, much faster than the formatter of the standard library.
 fn push_number(text: &mut Vec<u8>, mut number: u32) {
     let mut digits = [0; 10];
     let mut start = digits.len();
@@ -123,7 +123,7 @@ fn push_number(text: &mut Vec<u8>, mut number: u32) {
     text.extend_from_slice(&digits[start..]);
 }
 
-/// Writes `0.017` for 17.
+/// Appends `0.017` for 17.
 fn push_thousandths(text: &mut Vec<u8>, number: u32) {
     push_number(text, number / 1000);
     let digit = |unit: u32| b'0' + (number / unit % 10) as u8;

@@ -1,35 +1,37 @@
-//! Temperature scaling: how sure a softmax may be, by held-out rows.
+//! Temperature scaling: calibrates the confidence of a softmax on held-out rows.
 //!
-//! Sampled classes and a run that is short of its maximum leave probabilities that are too sure or not sure enough; a
-//! temperature T mends most of it:
+//! With sampled negatives, or before the optimum is reached, probabilities are over- or underconfident; a temperature T
+//! corrects most of it:
 //!
 //! ```text
-//! p(k | x) = e^{f_k/T} / Σ_m e^{f_m/T}        T makes the held-out labels most probable
+//! p(k | x) = e^{f_k/T} / Σ_m e^{f_m/T}        T maximises the probability of the held-out labels
 //! ```
 //!
-//! Runs and learning rates are compared by that maximum too, so that none wins by being rightly unsure.
+//! Epochs and learning rates are also compared at their best T, so that the choice does not depend on their confidence.
 
 use rayon::prelude::*;
 
 use crate::data::{Examples, Row};
 
-/// Newton steps at most, and when they are small enough.
+/// Maximum number of Newton steps, and the relative step at which they stop.
 const STEPS: usize = 30;
 const SMALL: f64 = 1e-5;
 
-/// Fills in the scores of all classes for a row.
+/// Computes the scores of all classes for a row.
 pub(crate) type ScoresOf<'a> = dyn Fn(Row<'_>, &mut [f32]) + Sync + 'a;
 
-/// The temperature that held-out rows prefer.
+/// The optimal temperature on some rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Temperature {
     /// T.
     pub temperature: f64,
-    /// −log p(label) under it, averaged over all labels.
+    /// −log p(label) at this temperature, averaged over all labels.
     pub nlpd: f64,
 }
 
-/// Fits the temperature of these scores on rows. −Σ log p is convex in β = 1/T, and Newton's steps find its minimum:
+/// Fits the temperature of scores on rows.
+///
+/// −Σ log p is convex in β = 1/T and is minimised by Newton's method:
 ///
 /// ```text
 /// d/dβ = Σ_n (E_p[f] − f_y)        d²/dβ² = Σ_n Var_p[f]
@@ -48,28 +50,28 @@ pub(crate) fn fit_temperature(rows: &Examples<'_>, scores: &ScoresOf<'_>) -> Tem
             break;
         }
     }
-    let [surprise, _, _, labels] = moments(rows, scores, beta);
-    Temperature { temperature: 1.0 / beta, nlpd: surprise / labels }
+    let [loss, _, _, labels] = moments(rows, scores, beta);
+    Temperature { temperature: 1.0 / beta, nlpd: loss / labels }
 }
 
-/// −Σ log p(label), its two derivatives, and the number of labels.
+/// −Σ log p(label), its first two derivatives with respect to β, and the number of labels.
 fn moments(rows: &Examples<'_>, scores: &ScoresOf<'_>, beta: f64) -> [f64; 4] {
-    let of_row = |room: &mut Vec<f32>, n: usize| {
+    let of_row = |buffer: &mut Vec<f32>, n: usize| {
         let id = rows.id(n);
         let labels = &rows.labels[id];
-        scores(rows.rows.row(id), room);
-        let largest = f64::from(room.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+        scores(rows.rows.row(id), buffer);
+        let largest = f64::from(buffer.iter().copied().fold(f32::NEG_INFINITY, f32::max));
         let (mut sum, mut first, mut second) = (0.0, 0.0, 0.0);
-        for &score in &*room {
+        for &score in &*buffer {
             // Relative to the largest, so that nothing overflows.
-            let lack = f64::from(score) - largest;
-            let e = (beta * lack).exp();
-            (sum, first, second) = (sum + e, first + e * lack, second + e * lack * lack);
+            let score = f64::from(score) - largest;
+            let e = (beta * score).exp();
+            (sum, first, second) = (sum + e, first + e * score, second + e * score * score);
         }
         let (mean, count) = (first / sum, labels.len() as f64);
-        let own: f64 = labels.iter().map(|&label| f64::from(room[label as usize]) - largest).sum();
-        let surprise = count * sum.ln() - beta * own;
-        [surprise, count * mean - own, count * (second / sum - mean * mean), count]
+        let own: f64 = labels.iter().map(|&label| f64::from(buffer[label as usize]) - largest).sum();
+        let loss = count * sum.ln() - beta * own;
+        [loss, count * mean - own, count * (second / sum - mean * mean), count]
     };
     let all = (0..rows.len()).into_par_iter().map_init(|| vec![0.0; rows.classes], of_row);
     // Summed in order: the same bits for any number of threads.

@@ -241,7 +241,10 @@ fn what_a_stranger_writes_is_refused_by_what_is_wrong_with_it() {
     assert_eq!(hostile("label-offsets", &[0, 0, 5, 0]), "/label-offsets: not 5 labels of 3 rows");
     assert_eq!(hostile("weights", &[0; 2]), "/weights: 1 weights for 3 rows");
     assert_eq!(hostile("weights", &[u32::MAX; 6]), "/weights: row 0 has the weight NaN");
-    assert_eq!(hostile("idf", &floats(&[1.0])), "/terms: 1 weights for 2 terms do not match the text settings, which need 2");
+    assert_eq!(
+        hostile("idf", &floats(&[1.0])),
+        "/terms: 1 weights for 2 terms do not match the text settings, which need 2"
+    );
     assert_eq!(
         hostile("idf", &floats(&[1.0, f32::INFINITY])),
         "/terms: the weight inf of a term, but weights are finite"

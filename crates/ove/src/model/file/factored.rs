@@ -17,13 +17,13 @@ pub(super) fn parse(source: &Source, file: &SafeTensors<'_>, classes: usize, ran
         source.floats(&tensor)
     };
     if rank == 0 {
-        return Err("vectors of no numbers".into());
+        return Err("vectors of length 0".into());
     }
     let features = table("feature_vectors", &[None, Some(rank)])?;
     let class_vectors = table("class_vectors", &[Some(classes), Some(rank)])?;
     let bias = table("bias", &[Some(classes)])?;
     if features.len() / rank > u32::MAX as usize {
-        return Err(format!("vectors of {} features, more than there are numbers for", features.len() / rank));
+        return Err(format!("vectors of {} features, more than {}", features.len() / rank, u32::MAX));
     }
     Ok(Factored::new(rank, features, class_vectors, bias))
 }

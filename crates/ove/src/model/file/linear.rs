@@ -47,17 +47,17 @@ fn bias_of<'a>(file: &SafeTensors<'a>, classes: usize) -> Result<&'a [u8], Strin
     floats(&bias)
 }
 
-/// Where the weights of a tensor with this shape are.
+/// The layout of a tensor of weights.
 fn layout(shape: &[usize], classes: usize, hashed: Option<&String>) -> Result<Layout, String> {
     match (shape, hashed) {
         (&[features, columns], None) if columns == classes => Ok(Layout::dense(features, classes)),
         (&[_, _], None) => Err(format!("weights {shape:?} for {classes} classes")),
         (_, None) => Err("weights that are not a matrix".into()),
         (&[cells], Some(features)) if cells >= classes => match features.parse() {
-            // Features are numbers of 32 bits.
+            // Features are 32-bit numbers.
             Ok(features) if features <= u32::MAX as usize => Ok(Layout::hashed(features, classes, cells)),
             _ => Err(format!("hashed_features `{features}`, which is not a number up to {}", u32::MAX)),
         },
-        (_, Some(_)) => Err(format!("weights {shape:?} for {classes} classes that share cells")),
+        (_, Some(_)) => Err(format!("hashed weights {shape:?} for {classes} classes")),
     }
 }

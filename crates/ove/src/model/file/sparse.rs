@@ -1,4 +1,4 @@
-//! Sparse blocks from tensors, one after the other.
+//! Sparse blocks from tensors, level by level.
 
 use safetensors::{Dtype, SafeTensors};
 
@@ -11,7 +11,7 @@ pub(super) fn are_in(file: &SafeTensors<'_>) -> bool {
     file.tensor(CELL_WEIGHTS).is_ok()
 }
 
-/// What of the tensors is not read yet.
+/// The parts of the tensors that are not read yet.
 pub(super) struct BlocksReader<'a> {
     source: &'a Source,
     starts: &'a [u8],
@@ -31,7 +31,7 @@ impl<'a> BlocksReader<'a> {
         })
     }
 
-    /// The next level, over so many features; without their number, over those of its first node.
+    /// Reads the next level; without a number of features, its first node has a cell for each.
     pub fn next(&mut self, features: Option<usize>, children: Vec<usize>) -> Result<SparseBlocks, String> {
         let starts = take::<u32>(&mut self.starts, children.len())?;
         let ends = take::<u32>(&mut self.ends, last(starts))?;
@@ -46,13 +46,13 @@ impl<'a> BlocksReader<'a> {
     }
 }
 
-/// Takes the bytes of so many numbers off the front.
+/// Splits the bytes of `count` numbers off the front.
 fn take<'a, T>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], String> {
     let needed = count.checked_mul(size_of::<T>());
-    needed.and_then(|needed| bytes.split_off(..needed)).ok_or_else(|| "fewer weights than it has nodes for".to_owned())
+    needed.and_then(|needed| bytes.split_off(..needed)).ok_or_else(|| "fewer weights than its nodes need".to_owned())
 }
 
-/// The last of these numbers, 0 if there is none.
+/// The last number, 0 if there is none.
 fn last(words: &[u8]) -> usize {
     words.as_chunks::<4>().0.last().map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize)
 }

@@ -1,4 +1,4 @@
-//! Trees from tensors. A root has an entry for every feature: there are as many features.
+//! Trees from tensors. A root has a cell for every feature, which gives the number of features.
 
 use safetensors::{Dtype, SafeTensors};
 
@@ -8,18 +8,18 @@ use crate::io::tensors::bytes;
 use crate::scores::Trees;
 use crate::scores::trees::{Calibration, Tree, leaf_starts};
 
-/// Reads trees over so many classes.
+/// Reads trees over the given number of classes.
 pub(super) fn parse(source: &Source, file: &SafeTensors, classes: usize) -> Result<Trees, String> {
     let calibration: Vec<f32> = bytemuck::pod_collect_to_vec(bytes(file, "calibration", Dtype::F32)?);
     let [temperature, power] =
         calibration.try_into().map_err(|_| "a calibration that is not two numbers".to_owned())?;
     if !(temperature.is_finite() && temperature > 0.0 && power.is_finite() && power >= 0.0) {
-        return Err(format!("the temperature {temperature} and the power {power}, but they are positive numbers"));
+        return Err(format!("the temperature {temperature} and the power {power}, which are not positive numbers"));
     }
     let calibration = Calibration { temperature, vote_power: (power > 0.0).then_some(power) };
     let (leaves, order) = (words(file, "leaves")?, words(file, "order")?);
     if leaves.is_empty() || order.len() != leaves.len() * classes {
-        return Err(format!("{} trees over {classes} classes with {} in all", leaves.len(), order.len()));
+        return Err(format!("{} trees over {classes} classes with {} entries in all", leaves.len(), order.len()));
     }
     let mut blocks = BlocksReader::of(source, file)?;
     let (mut parsed, mut features) = (Vec::new(), None);
@@ -35,12 +35,12 @@ pub(super) fn parse(source: &Source, file: &SafeTensors, classes: usize) -> Resu
     Ok(Trees::new(features.unwrap_or(0), parsed, calibration))
 }
 
-/// Whether each class stands in one leaf.
+/// Checks that each class is in exactly one leaf.
 fn check_order(order: &[u32], leaves: usize) -> Result<(), String> {
     let mut seen = vec![false; order.len()];
     let new = |class: &u32| seen.get_mut(*class as usize).is_some_and(|seen| !std::mem::replace(seen, true));
     if leaves == 0 || leaves > order.len().min(usize::from(u16::MAX)) || !order.iter().all(new) {
-        return Err("a tree that does not have each class once".into());
+        return Err("a tree that does not contain each class exactly once".into());
     }
     if order.len().div_ceil(leaves) > usize::from(u16::MAX) {
         return Err(format!("a leaf of more than {} classes", u16::MAX));

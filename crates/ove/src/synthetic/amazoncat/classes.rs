@@ -6,20 +6,20 @@
 //! q_1 = 0.19        q_k ∝ k^−a · exp(−k/400)   for k > 1,   with a such that q_1 + … + q_15 = ½
 //! ```
 //!
-//! Of N rows to train on, each of the K classes has one to begin with; the other N − K are shared out by q, so class k has
-//! 1 + round(Q_k·(N − K)) − round(Q_{k−1}·(N − K)) with Q_k = q_1 + … + q_k. The rows to test on are an even
-//! selection of the same list, so a rare class may have none there.
+//! Of N training rows, each of the K classes has one; the other N − K are distributed by q, so that class k has
+//! 1 + round(Q_k·(N − K)) − round(Q_{k−1}·(N − K)) with Q_k = q_1 + … + q_k. The test rows are an even selection of the
+//! same list, so that a rare class may have none.
 
 use super::{CLASSES, Part, Purpose, stream};
 
 /// q_1.
 const LARGEST: f64 = 0.19;
-/// a; it lets the first 15 have a hair more than half, for they give up rows to the classes that would have none.
+/// a. The first 15 shares sum to slightly more than ½, since rows are moved to classes that would have none.
 const POWER: f64 = 0.8944;
-/// The rank from which on the sizes fall faster than by the power law: this is what leaves classes with one row.
+/// The rank from which the sizes decrease faster than by the power law, so that some classes have one row.
 const CUTOFF: f64 = 400.0;
-/// How many rows a class has at least on average; with fewer rows there are fewer classes.
-const ROWS_A_CLASS: usize = 4;
+/// Minimum mean number of rows per class; with fewer rows there are fewer classes.
+const ROWS_PER_CLASS: usize = 4;
 
 /// The classes of all rows.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ pub(super) struct Labels {
 
 impl Labels {
     pub fn new(seed: u64, train_rows: usize, test_rows: usize) -> Self {
-        let classes = train_rows.div_ceil(ROWS_A_CLASS).min(CLASSES);
+        let classes = train_rows.div_ceil(ROWS_PER_CLASS).min(CLASSES);
         let mut train = by_size(train_rows, classes);
         let mut test: Vec<u32> = (0..test_rows).map(|n| train[(2 * n + 1) * train_rows / (2 * test_rows)]).collect();
         let mut numbers: Vec<u32> = (0..classes as u32).collect();
@@ -41,12 +41,12 @@ impl Labels {
         Labels { train, test, numbers }
     }
 
-    /// K.
+    /// Number of classes.
     pub fn classes(&self) -> usize {
         self.numbers.len()
     }
 
-    /// The class of each row by its rank, from 0 for the largest.
+    /// The class of each row as a rank, 0 for the largest class.
     pub fn ranks(&self, part: Part) -> &[u32] {
         match part {
             Part::Train => &self.train,
@@ -54,27 +54,27 @@ impl Labels {
         }
     }
 
-    /// The number that the class of a rank has in the data.
+    /// The class number of a rank.
     pub fn number(&self, rank: usize) -> u32 {
         self.numbers[rank]
     }
 }
 
-/// The ranks of the rows to train on, largest class first.
+/// The ranks of the training rows, largest class first.
 fn by_size(rows: usize, classes: usize) -> Vec<u32> {
     let free = (rows - classes) as f64;
     let mut ranks = Vec::with_capacity(rows);
-    let (mut sum, mut shared_out) = (0.0, 0);
+    let (mut sum, mut distributed) = (0.0, 0);
     for (rank, share) in shares(classes).into_iter().enumerate() {
         sum += share;
         let until = if rank + 1 == classes { rows - classes } else { (sum * free).round() as usize };
-        ranks.extend(std::iter::repeat_n(rank as u32, 1 + until - shared_out));
-        shared_out = until;
+        ranks.extend(std::iter::repeat_n(rank as u32, 1 + until - distributed));
+        distributed = until;
     }
     ranks
 }
 
-/// q.
+/// The shares q.
 fn shares(classes: usize) -> Vec<f64> {
     let weight = |k: usize| (k as f64).powf(-POWER) * (-(k as f64) / CUTOFF).exp();
     let sum: f64 = (2..=classes).map(weight).sum();

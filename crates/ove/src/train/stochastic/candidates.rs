@@ -1,50 +1,30 @@
-//! The candidates of a row: the classes that it visits, with their weights, and what it leaves behind on its visit.
+//! The candidates of a row: its labels and sampled negatives, with importance weights.
 
+use super::visit::Visit;
 use crate::bound::Objective;
-use crate::bound::all_classes::most_frequent;
 use crate::data::{Examples, Row};
 use crate::options::{BoundOptions, StochasticOptions};
-use crate::sample::{DrawKey, Sampler, SamplerKind};
+use crate::sample::{DrawKey, Sampler, SamplerKind, most_frequent};
 
-/// Of the classes that merged rivals draw, this share is C; the others are drawn from outside C.
+/// With the objective merged and the sampler rivals, the share of drawn classes that form C; the others are drawn from
+/// outside C.
 const MERGED_RIVALS: (usize, usize) = (2, 3);
 
-/// How a row chooses the classes it visits.
+/// Draws the candidates of a row.
 pub(super) struct Candidates {
     sampler: Sampler,
-    /// Draws C for each row, where the rivals are merged.
+    /// Draws C per row, if the rivals are merged.
     rivals: Option<Sampler>,
-    /// C, in class order, where it is the same for all rows.
+    /// C, in class order, if it is the same for all rows.
     merged: Vec<u32>,
     /// Number of classes that are drawn into C, and outside it.
     drawn: [usize; 2],
-    /// Number of classes that a row visits, about.
+    /// Approximate number of candidates per row.
     pub width: usize,
-    /// w̄, the number of classes that a drawn one stands for.
-    pub stands_for: f64,
+    /// w̄, the mean importance weight of a drawn class.
+    pub mean_weight: f64,
     /// Number of classes in C.
     pub in_c: usize,
-}
-
-/// What one row of a batch leaves between the phases.
-#[derive(Clone, Default)]
-pub(super) struct Visit<H> {
-    /// The number of the row.
-    pub row: usize,
-    /// What its scores keep of it.
-    pub hidden: H,
-    /// The labels, the classes of C, the sample.
-    pub classes: Vec<u32>,
-    /// How often each label counts.
-    pub label_weights: Vec<f64>,
-    /// Number of classes that belong to C.
-    pub inside: usize,
-    /// First the scores, then the derivatives, weighted and in units of the rate.
-    pub derivatives: Vec<f64>,
-    pub weights: Vec<f64>,
-    pub excluded: Vec<u32>,
-    pub scratch: Vec<f64>,
-    pub bound: f64,
 }
 
 impl Candidates {
@@ -69,16 +49,16 @@ impl Candidates {
             false => most_frequent(&examples.mass(), objective, bound.merge),
         };
         let in_c = merged.len() + drawn[0];
-        // Inside a logarithm, derivatives lie between −1 and 1 whatever the weights.
+        // Inside a logarithm, derivatives are between −1 and 1 for any weights.
         let outside = if objective.is_sampled() { 0 } else { all.saturating_sub(in_c) };
-        let stands_for = (outside as f64 / drawn[1] as f64).max(1.0);
+        let mean_weight = (outside as f64 / drawn[1] as f64).max(1.0);
         let labels = examples.ids().map(|id| examples.labels[id].len()).sum::<usize>().div_ceil(examples.len());
         let width = (labels + in_c + drawn[1]).min(examples.classes);
-        Candidates { sampler, rivals, merged, drawn, width, stands_for, in_c }
+        Candidates { sampler, rivals, merged, drawn, width, mean_weight, in_c }
     }
 
-    /// Fills in the classes of a visit with their weights.
-    pub fn choose<H>(&self, row: Row<'_>, labels: &[u32], key: DrawKey, visit: &mut Visit<H>) {
+    /// Draws the candidates of a visit with their weights.
+    pub fn draw<H>(&self, row: Row<'_>, labels: &[u32], key: DrawKey, visit: &mut Visit<H>) {
         visit.classes.clear();
         visit.weights.clear();
         visit.classes.extend_from_slice(labels);
@@ -92,7 +72,7 @@ impl Candidates {
         self.sampler.draw(row, key, &visit.excluded, self.drawn[1], &mut visit.classes, &mut visit.weights);
     }
 
-    /// Puts rivals into C, each once: eq. 6 holds for every C, whatever it was drawn by.
+    /// Draws C from the rivals, without duplicates: eq. 6 holds for every C, however it is drawn.
     fn merge_rivals<H>(&self, rivals: &Sampler, row: Row<'_>, labels: &[u32], key: DrawKey, visit: &mut Visit<H>) {
         visit.excluded.clear();
         visit.excluded.extend_from_slice(labels);
@@ -144,7 +124,7 @@ mod tests {
     fn choose(candidates: &Candidates, data: &Dataset, row: usize, seed: u64) -> Visit<()> {
         let mut visit = Visit::default();
         let key = DrawKey { seed, row: row as u64, epoch: seed % 3 };
-        candidates.choose(data.rows().row(row), &data.labels[row], key, &mut visit);
+        candidates.draw(data.rows().row(row), &data.labels[row], key, &mut visit);
         visit
     }
 

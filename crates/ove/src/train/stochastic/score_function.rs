@@ -1,7 +1,6 @@
-//! f_k(x; w) while it learns, as the two phases of a batch need it.
+//! The interface of the stochastic solver to a score function f_k(x; w) in training.
 //!
-//! The stochastic solver knows nothing of the scores but this. A new kind of scores is a new implementation, never a new
-//! solver.
+//! A new kind of scores is a new implementation of this trait, not a new solver.
 
 use std::ops::Range;
 
@@ -12,55 +11,55 @@ use crate::error::{Error, Result};
 use crate::scores::Scores;
 use crate::train::checkpoint::{State, StateReader, Table};
 use crate::train::optimizer::Pace;
-use crate::train::stochastic::candidates::Visit;
+use crate::train::stochastic::visit::Visit;
 
-/// Scores that learn.
+/// A score function in training.
 pub(super) trait ScoreFunction: Send + Sync {
-    /// What a row keeps between the phases: where its weights are, or its embedding and the gradient in it.
+    /// The state of a row between the phases: the offsets of its weights, or its embedding and gradient.
     type Hidden: Default + Clone + Send + Sync;
 
-    /// Number of weights that a row with so many entries and visited classes touches.
+    /// Number of weights that a row with this number of entries and candidates updates.
     fn touched(&self, entries: f64, classes: f64) -> f64;
 
-    /// Cuts the weights into ranges for so many threads, each of which owns one in the second phase.
+    /// Partitions the weights into one range per thread, which that thread owns in the second phase.
     fn share(&mut self, examples: &Examples<'_>, threads: usize);
 
-    /// Finds the weights of a row, without reading them: this is done a batch ahead.
+    /// Computes the offsets of the weights of a row without reading them, one batch ahead.
     fn locate(&self, row: Row<'_>, hidden: &mut Self::Hidden);
 
-    /// Prefetches what [`ScoreFunction::scores`] will read.
+    /// Prefetches the weights that [`ScoreFunction::scores`] will read.
     fn prefetch(&self, row: Row<'_>, hidden: &Self::Hidden, classes: &[u32]);
 
-    /// Phase one: the scores of some classes, in place of what `scores` holds. In parallel over rows.
+    /// Phase one, in parallel over rows: overwrites `scores` with the scores of the given classes.
     fn scores(&self, row: Row<'_>, hidden: &mut Self::Hidden, classes: &[u32], scores: &mut Vec<f64>);
 
-    /// Still phase one: takes the derivatives of the objective in these scores back to what the row keeps.
-    fn pull_back(&self, hidden: &mut Self::Hidden, classes: &[u32], derivatives: &[f64]);
+    /// Also phase one: propagates the derivatives with respect to the scores back to the hidden state.
+    fn backward(&self, hidden: &mut Self::Hidden, classes: &[u32], derivatives: &[f64]);
 
     /// The scores of all classes for any row.
     fn all_scores(&self, row: Row<'_>, scores: &mut [f32]);
 
-    /// Begins a batch with this rate and this share of the penalty.
+    /// Begins a batch with its learning rate and its share of the penalty.
     fn advance(&mut self, rate: f64, shrink: f64);
 
-    /// Phase two: each range of weights takes the rows in order and moves what it owns. So every weight sees the same
-    /// moves in the same order for any number of threads.
+    /// Phase two: each range of weights processes the rows in order and updates the weights that it owns, so that every
+    /// weight gets the same updates in the same order for any number of threads.
     fn update(&mut self, rows: Rows<'_>, visits: &[Visit<Self::Hidden>]);
 
-    /// How far the weights and the biases have come.
+    /// The paces of the weights and of the biases.
     fn paces(&self) -> [Pace; 2];
 
     fn tables(&self) -> Vec<Table<'_>>;
 
     fn restore(&mut self, state: &dyn StateReader, paces: [Pace; 2]) -> Result<()>;
 
-    /// The mean of these weights and those of others, as they are now, whatever penalty they have not felt yet.
+    /// Averages the weights with those of other runs, each including the penalty that is still due.
     fn merge(&mut self, others: &[Merged<'_>], own_share: f64) -> Result<()>;
 
-    /// A copy of the scores as they are now.
+    /// A copy of the current scores.
     fn snapshot(&self) -> Scores;
 
-    /// The scores at the end.
+    /// The final scores.
     fn freeze(self) -> Scores;
 }
 
@@ -89,15 +88,15 @@ impl Merged<'_> {
 /// The mean of some numbers and those of others, each with its share, summed in their order.
 pub(super) fn mean(own: impl Iterator<Item = f32>, own_share: f64, others: &[(Vec<f32>, f64)]) -> Vec<f32> {
     let of = |(at, own): (usize, f32)| {
-        let sum = others.iter().fold(own_share * f64::from(own), |sum, (numbers, share)| {
-            sum + share * f64::from(numbers[at])
-        });
+        let sum = others
+            .iter()
+            .fold(own_share * f64::from(own), |sum, (numbers, share)| sum + share * f64::from(numbers[at]));
         sum as f32
     };
     own.enumerate().map(of).collect()
 }
 
-/// Cuts the features into ranges that rows have about equally often.
+/// Partitions the features into ranges with about equal numbers of entries.
 pub(super) fn feature_ranges(examples: &Examples<'_>, ranges: usize) -> Vec<Range<usize>> {
     let features = examples.rows.features();
     let (mut counts, mut entries) = (vec![0usize; features], 0);
@@ -108,7 +107,7 @@ pub(super) fn feature_ranges(examples: &Examples<'_>, ranges: usize) -> Vec<Rang
     cut(&counts, entries, ranges)
 }
 
-/// Cuts numbers into ranges with about equal sums of their counts.
+/// Partitions indices into ranges with about equal sums of counts.
 pub(super) fn cut(counts: &[usize], total: usize, ranges: usize) -> Vec<Range<usize>> {
     let mut out = Vec::with_capacity(ranges);
     let (mut start, mut seen) = (0, 0);

@@ -1,5 +1,4 @@
-//! What a checkpoint keeps of trees: the nodes that are trained to their end. What the others had learned is learned
-//! again.
+//! The checkpoint of trees: the weights of finished jobs. Unfinished ones start again.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,15 +8,15 @@ use crate::error::Result;
 use crate::scores::sparse::Entry;
 use crate::train::checkpoint::{StateReader, Table, U16, U32};
 
-/// What the jobs that are trained to their end have learned, by their number.
+/// The finished jobs, by their number.
 pub(super) type Finished = BTreeMap<usize, Learned>;
 
-/// What a job has learned.
+/// The result of a job.
 pub(super) struct Learned {
     pub weights: Weights,
 }
 
-/// All that was trained to its end.
+/// The state: the share of work done, and the weights of finished jobs.
 pub(super) fn state(share: f64, finished: &Finished) -> (String, Vec<Table<'_>>) {
     let (mut jobs, mut features, mut entries) = (Vec::new(), Vec::new(), Vec::new());
     for (&job, Learned { weights }) in finished {
@@ -33,7 +32,7 @@ pub(super) fn state(share: f64, finished: &Finished) -> (String, Vec<Table<'_>>)
     (share.to_string(), tables)
 }
 
-/// What was kept, if it is of these jobs: `children` says which children a job has.
+/// Reads the finished jobs; `children` gives the children of a job, if there is such a job.
 pub(super) fn restore(
     saved: &dyn StateReader,
     features: usize,
@@ -45,9 +44,9 @@ pub(super) fn restore(
     let mut finished = Finished::new();
     for &[job, own_features, own_entries] in jobs.as_chunks::<3>().0 {
         let of_job = rest.split_off(..own_features as usize).zip(entries.split_off(..own_entries as usize));
-        let (own, kept) = of_job.ok_or_else(|| saved.unusable("fewer weights than its nodes have".into()))?;
+        let (own, kept) = of_job.ok_or_else(|| saved.unusable("weights of nodes are missing".into()))?;
         if !children(job as usize).is_some_and(|children| fits(own, kept, features, &children)) {
-            return Err(saved.unusable("nodes that these trees do not have".into()));
+            return Err(saved.unusable("its nodes do not match these trees".into()));
         }
         let weights = Weights {
             features: own.iter().map(|&[feature, count]| (feature, count)).collect(),
