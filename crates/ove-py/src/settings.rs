@@ -24,7 +24,7 @@ pub fn text_options(settings: Map<String, Value>) -> PyResult<TextOptions> {
     let mut options = TextOptions::default();
     for (name, value) in settings.into_iter().filter(|(_, value)| !value.is_null()) {
         let mut all = json!(options);
-        let kind = if all[&name].is_boolean() { "True or False" } else { "a whole number" };
+        let kind = if all[&name].is_boolean() { "True or False" } else { "an integer" };
         all[&name] = value.clone();
         options = serde_json::from_value(all)
             .map_err(|_| PyValueError::new_err(format!("`{name}` must be {kind}, got {value}")))?;

@@ -109,7 +109,7 @@ def test_by_sampling_and_by_bouchard():
 
 def test_counts_that_cannot_be():
     for counts in ([-1, 2], [0.5, 1], [[1]]):
-        with pytest.raises(ValueError, match="`counts` must be a list of whole numbers"):
+        with pytest.raises(ValueError, match="`counts` must be a list of integers"):
             ove.CategoricalEstimator().fit_counts(counts)
     with pytest.raises(ValueError, match="at least one count must be positive"):
         ove.CategoricalEstimator().fit_counts([0, 0])

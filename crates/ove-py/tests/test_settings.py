@@ -97,7 +97,7 @@ def test_numbers_of_numpy_are_numbers(rows):
         ({"learning_rate": -1}, "`learning_rate` must be a positive number, got -1"),
         ({"schedule": "cosine"}, "`schedule` must be `linear` or the factor per epoch (1: constant), got `cosine`"),
         ({"epochs": 0}, "`epochs` must be at least 1, got 0"),
-        ({"epochs": 2.5}, "`epochs` must be a whole number, got 2.5"),
+        ({"epochs": 2.5}, "`epochs` must be an integer, got 2.5"),
         ({"rank": 0}, "`rank` must be at least 1, got 0"),
         ({"l2": float("nan")}, "`l2` must be a finite number, got nan"),
         ({"memory": "lots"}, "`memory` must be a number of bytes"),
@@ -139,10 +139,10 @@ def test_settings_that_are_not_used(rows, settings, words):
 def test_settings_of_texts(texts):
     for settings, words in [
         ({"ngrams": 0}, "`ngrams` must be at least 1, got 0"),
-        ({"ngrams": 1.5}, "`ngrams` must be a whole number, got 1.5"),
+        ({"ngrams": 1.5}, "`ngrams` must be an integer, got 1.5"),
         ({"idf": 1}, "`idf` must be True or False, got 1"),
         ({"min_df": 1000}, "`min_df` must be at most the number of texts that some term occurs in, got 1000"),
-        ({"min_df": -1}, "`min_df` must be a whole number, got -1"),
+        ({"min_df": -1}, "`min_df` must be an integer, got -1"),
     ]:
         with pytest.raises(ValueError, match=re.escape(words)):
             ove.TextClassifier(**settings).fit(*texts)

@@ -104,7 +104,7 @@ class CategoricalEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """Takes the counts of values, which are 0, 1, … if `classes` does not name them."""
         counts = np.asarray(counts)
         if counts.ndim != 1 or counts.dtype.kind not in "iu" or (counts < 0).any():
-            raise ValueError(f"`counts` must be a list of whole numbers that are at least 0, got {counts.tolist()!r}")
+            raise ValueError(f"`counts` must be a list of integers that are at least 0, got {counts.tolist()!r}")
         classes = np.arange(len(counts)) if classes is None else np.asarray(classes)
         if len(classes) != len(counts):
             raise ValueError(f"`classes` must have one value per count, {len(counts)} in all, got {len(classes)}")

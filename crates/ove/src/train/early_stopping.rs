@@ -20,6 +20,11 @@ impl EarlyStopping {
         self.has_stopped()
     }
 
+    /// Epochs since the best one.
+    pub fn epochs(&self) -> usize {
+        self.best.map_or(0, |(_, since)| since)
+    }
+
     /// Whether the run should stop.
     pub fn has_stopped(&self) -> bool {
         self.best.is_some_and(|(_, since)| since >= PATIENCE)

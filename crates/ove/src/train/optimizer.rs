@@ -51,6 +51,12 @@ pub(super) trait Cell: Pod + Default + Send + Sync {
     /// Takes a gradient ascent step.
     fn ascend(&mut self, gradient: f32, rule: Self::Rule);
 
+    /// The sum of squared gradients, where the rule has one.
+    fn squares(self) -> f32;
+
+    /// A cell with this weight now, and this sum of squares.
+    fn with(weight: f32, squares: f32, rule: Self::Rule) -> Self;
+
     /// Whether the cells and the pace must be rebased to keep their precision.
     fn is_stale(rule: Self::Rule) -> bool;
 
@@ -90,6 +96,14 @@ impl Cell for SgdCell {
     #[inline(always)]
     fn ascend(&mut self, gradient: f32, rule: SgdRule) {
         self.0 += rule.rate_over_scale * gradient;
+    }
+
+    fn squares(self) -> f32 {
+        0.0
+    }
+
+    fn with(weight: f32, _: f32, rule: SgdRule) -> Self {
+        SgdCell(weight / rule.scale)
     }
 
     fn is_stale(rule: SgdRule) -> bool {
@@ -159,6 +173,14 @@ impl Cell for AdagradCell {
         }
     }
 
+    fn squares(self) -> f32 {
+        self.squares
+    }
+
+    fn with(weight: f32, squares: f32, rule: AdagradRule) -> Self {
+        AdagradCell { weight, squares, shrinkage: rule.shrinkage }
+    }
+
     fn is_stale(_: AdagradRule) -> bool {
         false
     }
@@ -203,6 +225,15 @@ impl VectorState {
     pub fn factor(self, rule: VectorRule) -> f32 {
         let missed = rule.shrinkage - self.shrinkage;
         if missed == 0.0 { 1.0 } else { decay(missed / self.root_of_squares(rule)) }
+    }
+
+    pub fn squares(self) -> f32 {
+        self.squares
+    }
+
+    /// Of a vector that is as it is now, with this sum of squares.
+    pub fn with(squares: f32, rule: VectorRule) -> Self {
+        VectorState { squares, shrinkage: rule.shrinkage }
     }
 
     /// Records a gradient with this mean square; returns the factors of the vector and of the gradient.

@@ -29,7 +29,7 @@ use self::candidates::Candidates;
 use self::factored::FactoredLearner;
 use self::linear::LinearLearner;
 use self::run_state::RunState;
-use self::score_function::ScoreFunction;
+use self::score_function::{Merged, ScoreFunction};
 use self::visit::Visit;
 use super::label_weights::LabelWeights;
 use super::optimizer::{AdagradCell, SgdCell};
@@ -286,7 +286,7 @@ impl<F: ScoreFunction> Run for Stochastic<'_, F> {
     fn restore(&mut self, saved: &dyn StateReader) -> Result<()> {
         let state: RunState = saved.parse_facts()?;
         let batches = self.batches() * self.epochs;
-        if state.passed > batches {
+        if !state.is_within(batches, self.examples.len() as u64 * self.epochs as u64) {
             return Err(saved.unusable(format!("{} of {batches} batches are done", state.passed)));
         }
         self.function.restore(saved, state.paces)?;
@@ -301,11 +301,11 @@ impl<F: ScoreFunction> Run for Stochastic<'_, F> {
     fn merge(&mut self, others: &[State]) -> Result<()> {
         let facts = others.iter().map(|other| (other as &dyn StateReader).parse_facts::<RunState>());
         let facts: Vec<RunState> = facts.collect::<Result<_>>()?;
-        let updates: Vec<f64> =
-            std::iter::once(&self.state).chain(&facts).map(|state| state.updates.max(1) as f64).collect();
-        let total: f64 = updates.iter().sum();
-        let shares: Vec<f64> = updates.iter().map(|updates| updates / total).collect();
-        self.function.merge(others, &shares)
+        let rows = |state: &RunState| state.updates.max(1) as f64;
+        let total = rows(&self.state) + facts.iter().map(rows).sum::<f64>();
+        let merged = |(state, facts): (_, &RunState)| Merged { state, paces: facts.paces, share: rows(facts) / total };
+        let merged: Vec<Merged<'_>> = others.iter().zip(&facts).map(merged).collect();
+        self.function.merge(&merged, rows(&self.state) / total)
     }
 
     fn snapshot(&self) -> Option<Scores> {

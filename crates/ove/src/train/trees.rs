@@ -153,7 +153,7 @@ impl Run for TreeRun<'_> {
 
     fn restore(&mut self, state: &dyn StateReader) -> Result<()> {
         let features = self.examples.rows.features();
-        let finished = checkpoint::restore(state, self.schedule.jobs(), features)?;
+        let finished = checkpoint::restore(state, features, |job| self.schedule.children(job))?;
         self.schedule.restore(finished);
         Ok(())
     }
@@ -161,7 +161,7 @@ impl Run for TreeRun<'_> {
     fn merge(&mut self, others: &[State]) -> Result<()> {
         let features = self.examples.rows.features();
         for other in others {
-            let finished = checkpoint::restore(other, self.schedule.jobs(), features)?;
+            let finished = checkpoint::restore(other, features, |job| self.schedule.children(job))?;
             self.schedule.restore(finished);
         }
         Ok(())

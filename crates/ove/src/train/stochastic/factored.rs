@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::score_function::{ScoreFunction, cut, feature_ranges, merge_tables};
+use super::score_function::{Merged, ScoreFunction, cut, feature_ranges, mean};
 use super::visit::Visit;
 use crate::data::{Examples, Row, Rows};
 use crate::error::Result;
@@ -23,7 +23,7 @@ use crate::platform::memory::prefetch;
 use crate::platform::random::Stream;
 use crate::platform::simd::vectorised;
 use crate::scores::{Factored, Scores};
-use crate::train::checkpoint::{F32, State, StateReader, Table};
+use crate::train::checkpoint::{F32, StateReader, Table};
 use crate::train::optimizer::{Pace, VectorRule, VectorState};
 
 /// Number of values per cache line.
@@ -85,6 +85,10 @@ impl Vectors {
             vector.iter().map(move |number| number * factor).collect::<Vec<f32>>()
         };
         self.numbers.par_chunks(self.rank).zip(&self.states).flat_map_iter(of_vector).collect()
+    }
+
+    fn squares(&self) -> impl Iterator<Item = f32> {
+        self.states.iter().map(|state| state.squares())
     }
 
     /// Splits the vectors into consecutive ranges.
@@ -270,14 +274,27 @@ impl ScoreFunction for FactoredLearner {
         Ok(())
     }
 
-    fn merge(&mut self, others: &[State], shares: &[f64]) -> Result<()> {
-        for (name, states_name, vectors) in [
-            ("features", "feature_states", &mut self.features),
-            ("classes", "class_states", &mut self.classes),
-            ("bias", "bias_states", &mut self.bias),
+    fn merge(&mut self, others: &[Merged<'_>], own_share: f64) -> Result<()> {
+        let (rules, step) = (self.rules(), self.step);
+        for (name, states_name, vectors, part) in [
+            ("features", "feature_states", &mut self.features, 0),
+            ("classes", "class_states", &mut self.classes, 0),
+            ("bias", "bias_states", &mut self.bias, 1),
         ] {
-            merge_tables(name, &mut vectors.numbers, others, shares)?;
-            merge_tables(states_name, bytemuck::cast_slice_mut(&mut vectors.states), others, shares)?;
+            let (mut numbers, mut squares) = (Vec::new(), Vec::new());
+            for other in others {
+                let of_other = Vectors {
+                    rank: vectors.rank,
+                    numbers: other.table(name, vectors.numbers.len())?,
+                    states: other.table(states_name, vectors.states.len())?,
+                };
+                numbers.push((of_other.frozen(VectorRule::new(step, other.paces[part])), other.share));
+                squares.push((of_other.squares().collect(), other.share));
+            }
+            let rule = rules[part];
+            let squares = mean(vectors.squares(), own_share, &squares);
+            vectors.numbers = mean(vectors.frozen(rule).into_iter(), own_share, &numbers);
+            vectors.states = squares.into_iter().map(|squares| VectorState::with(squares, rule)).collect();
         }
         Ok(())
     }

@@ -7,14 +7,14 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::score_function::ScoreFunction;
+use super::score_function::{Merged, ScoreFunction, mean};
 use super::visit::Visit;
 use crate::data::{Examples, Row, Rows};
 use crate::error::Result;
 use crate::platform::memory;
 use crate::scores::layout::Layout;
 use crate::scores::{Linear, Scores};
-use crate::train::checkpoint::{F32, State, StateReader, Table};
+use crate::train::checkpoint::{F32, StateReader, Table};
 use crate::train::optimizer::{Cell, Pace};
 
 /// Linear scores in training.
@@ -154,10 +154,25 @@ impl<C: Cell> ScoreFunction for LinearLearner<C> {
         Ok(())
     }
 
-    fn merge(&mut self, others: &[State], shares: &[f64]) -> Result<()> {
-        // Parameter averaging; the sums of squares are averaged as well.
-        let own: &mut [f32] = bytemuck::cast_slice_mut(&mut self.table);
-        super::score_function::merge_tables("cells", own, others, shares)
+    /// Parameter averaging; the sums of squares are averaged as well.
+    fn merge(&mut self, others: &[Merged<'_>], own_share: f64) -> Result<()> {
+        let cells = self.layout.cells();
+        let (mut weights, mut squares) = (Vec::new(), Vec::new());
+        for other in others {
+            let [of_weights, of_bias] = other.paces.map(C::rule);
+            let table: Vec<C> = other.table("cells", self.table.len())?;
+            let weight = |(at, cell): (usize, &C)| cell.weight(if at < cells { of_weights } else { of_bias });
+            weights.push((table.iter().enumerate().map(weight).collect(), other.share));
+            squares.push((table.iter().map(|cell| cell.squares()).collect(), other.share));
+        }
+        let own = self.table.iter().enumerate().map(|(at, &cell)| self.weight(at, cell));
+        let weights = mean(own, own_share, &weights);
+        let squares = mean(self.table.iter().map(|cell| cell.squares()), own_share, &squares);
+        let [of_weights, of_bias] = [self.weights.rule, self.bias.rule];
+        for (at, (cell, (weight, squares))) in self.table.iter_mut().zip(weights.into_iter().zip(squares)).enumerate() {
+            *cell = C::with(weight, squares, if at < cells { of_weights } else { of_bias });
+        }
+        Ok(())
     }
 
     fn snapshot(&self) -> Scores {

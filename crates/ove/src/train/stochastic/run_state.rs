@@ -57,6 +57,14 @@ impl RunState {
         mean < DIVERGENCE_FACTOR * at_zero
     }
 
+    /// Whether a run of this many batches and rows visited in all can have come so far.
+    pub fn is_within(&self, batches: usize, visits: u64) -> bool {
+        self.passed <= batches
+            && self.updates <= visits
+            && self.trace.count <= self.passed
+            && self.early_stopping.epochs() <= self.passed
+    }
+
     pub fn into_trace(self) -> Vec<TracePoint> {
         self.trace.points
     }

@@ -4,6 +4,8 @@
 
 use std::ops::Range;
 
+use bytemuck::Pod;
+
 use crate::data::{Examples, Row, Rows};
 use crate::error::{Error, Result};
 use crate::scores::Scores;
@@ -51,8 +53,8 @@ pub(super) trait ScoreFunction: Send + Sync {
 
     fn restore(&mut self, state: &dyn StateReader, paces: [Pace; 2]) -> Result<()>;
 
-    /// Averages the weights with those of other runs; `shares` sum to 1, that of this run first.
-    fn merge(&mut self, others: &[State], shares: &[f64]) -> Result<()>;
+    /// Averages the weights with those of other runs, each including the penalty that is still due.
+    fn merge(&mut self, others: &[Merged<'_>], own_share: f64) -> Result<()>;
 
     /// A copy of the current scores.
     fn snapshot(&self) -> Scores;
@@ -61,20 +63,37 @@ pub(super) trait ScoreFunction: Send + Sync {
     fn freeze(self) -> Scores;
 }
 
-/// Replaces a table by its mean with the same tables of other runs, summed in order.
-pub(super) fn merge_tables(name: &str, own: &mut [f32], others: &[State], shares: &[f64]) -> Result<()> {
-    let mut sums: Vec<f64> = own.iter().map(|&number| shares[0] * f64::from(number)).collect();
-    for (other, share) in others.iter().zip(&shares[1..]) {
-        let reader: &dyn StateReader = other;
-        let numbers: Vec<f32> = reader.read(name)?;
-        if numbers.len() != sums.len() {
-            let (other, own) = (numbers.len(), sums.len());
-            return Err(Error::Mismatch(format!("the other run has {other} numbers in `{name}`, this one {own}")));
+/// Another run that this one is merged with; all shares sum to 1.
+pub(super) struct Merged<'a> {
+    pub state: &'a State,
+    pub paces: [Pace; 2],
+    pub share: f64,
+}
+
+impl Merged<'_> {
+    /// A table of the other run, of this length.
+    pub fn table<T: Pod>(&self, name: &str, length: usize) -> Result<Vec<T>> {
+        let reader: &dyn StateReader = self.state;
+        let numbers: Vec<T> = reader.read(name)?;
+        match numbers.len() == length {
+            true => Ok(numbers),
+            false => {
+                let other = numbers.len();
+                Err(Error::Mismatch(format!("the other run has {other} numbers in `{name}`, this one {length}")))
+            }
         }
-        sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += share * f64::from(number));
     }
-    own.iter_mut().zip(sums).for_each(|(own, sum)| *own = sum as f32);
-    Ok(())
+}
+
+/// The mean of some numbers and those of others, each with its share, summed in their order.
+pub(super) fn mean(own: impl Iterator<Item = f32>, own_share: f64, others: &[(Vec<f32>, f64)]) -> Vec<f32> {
+    let of = |(at, own): (usize, f32)| {
+        let sum = others
+            .iter()
+            .fold(own_share * f64::from(own), |sum, (numbers, share)| sum + share * f64::from(numbers[at]));
+        sum as f32
+    };
+    own.enumerate().map(of).collect()
 }
 
 /// Partitions the features into ranges with about equal numbers of entries.

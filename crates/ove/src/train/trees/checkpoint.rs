@@ -1,6 +1,7 @@
 //! The checkpoint of trees: the weights of finished jobs. Unfinished ones start again.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::node::Weights;
 use crate::error::Result;
@@ -31,25 +32,39 @@ pub(super) fn state(share: f64, finished: &Finished) -> (String, Vec<Table<'_>>)
     (share.to_string(), tables)
 }
 
-/// Reads the finished jobs, whose numbers must be below `count`.
-pub(super) fn restore(saved: &dyn StateReader, count: usize, features: usize) -> Result<Finished> {
+/// Reads the finished jobs; `children` gives the children of a job, if there is such a job.
+pub(super) fn restore(
+    saved: &dyn StateReader,
+    features: usize,
+    children: impl Fn(usize) -> Option<Range<usize>>,
+) -> Result<Finished> {
     let jobs: Vec<u32> = saved.read("jobs")?;
     let (all_features, all_entries): (Vec<u32>, Vec<Entry>) = (saved.read("features")?, saved.read("entries")?);
     let (mut rest, mut entries) = (all_features.as_chunks::<2>().0, &all_entries[..]);
     let mut finished = Finished::new();
     for &[job, own_features, own_entries] in jobs.as_chunks::<3>().0 {
         let of_job = rest.split_off(..own_features as usize).zip(entries.split_off(..own_entries as usize));
-        let (own, weights) = of_job.ok_or_else(|| saved.unusable("weights of nodes are missing".into()))?;
-        let counted: u64 = own.iter().map(|&[_, count]| u64::from(count)).sum();
-        let fits = own.iter().all(|&[feature, _]| (feature as usize) < features) && counted == weights.len() as u64;
-        if job as usize >= count || !fits {
+        let (own, kept) = of_job.ok_or_else(|| saved.unusable("weights of nodes are missing".into()))?;
+        if !children(job as usize).is_some_and(|children| fits(own, kept, features, &children)) {
             return Err(saved.unusable("its nodes do not match these trees".into()));
         }
         let weights = Weights {
             features: own.iter().map(|&[feature, count]| (feature, count)).collect(),
-            entries: weights.to_vec(),
+            entries: kept.to_vec(),
         };
         finished.insert(job as usize, Learned { weights });
     }
     Ok(finished)
+}
+
+/// Whether these are weights of features that there are, rising, each for children of the job, rising too.
+fn fits(features: &[[u32; 2]], mut entries: &[Entry], count: usize, children: &Range<usize>) -> bool {
+    let of_children = |entries: &[Entry]| {
+        entries.iter().all(|entry| children.contains(&entry.child()))
+            && entries.is_sorted_by(|a, b| a.child() < b.child())
+    };
+    let all = features.iter().all(|&[_, own]| entries.split_off(..own as usize).is_some_and(of_children));
+    all && entries.is_empty()
+        && features.is_sorted_by(|a, b| a[0] < b[0])
+        && features.last().is_none_or(|&[last, _]| (last as usize) < count)
 }

@@ -4,6 +4,7 @@
 //! number of threads.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -106,9 +107,9 @@ impl<'a> Schedule<'a> {
         self.weights = self.finished.values().map(|learned| learned.weights.entries.len()).sum();
     }
 
-    /// Number of jobs.
-    pub fn jobs(&self) -> usize {
-        self.jobs.len()
+    /// The children of a job, if there is one with this number.
+    pub fn children(&self, job: usize) -> Option<Range<usize>> {
+        self.jobs.get(job).map(|placed| placed.job.children.clone())
     }
 
     /// Whether all jobs are finished.
