@@ -34,7 +34,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Runs the command, on the threads that its flag asks for.
+    /// Runs the command with the number of threads of its flag.
     pub fn run(self) -> Result<()> {
         match self.threads() {
             Some(threads) => ove::with_threads(threads, || self.run_here())?,
@@ -42,7 +42,7 @@ impl Command {
         }
     }
 
-    /// What `--threads` says, for commands whose work runs in parallel here; the server has threads of its own.
+    /// The value of `--threads`, for commands that work in parallel here; the server has its own threads.
     fn threads(&self) -> Option<usize> {
         match self {
             Command::Demo(args) => Some(args.threads.threads),

@@ -1,15 +1,15 @@
-//! Folders and texts that the command line writes, with errors that name them.
+//! Writing folders and text files, with errors that name the path.
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Makes a folder, unless it is there.
+/// Creates a folder if it does not exist.
 pub fn folder(path: &Path) -> Result<()> {
-    std::fs::create_dir_all(path).with_context(|| format!("making {}", path.display()))
+    std::fs::create_dir_all(path).with_context(|| format!("creating {}", path.display()))
 }
 
-/// Writes a text.
+/// Writes a text file.
 pub fn write(path: &Path, text: &str) -> Result<()> {
     std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))
 }

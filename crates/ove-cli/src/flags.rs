@@ -6,7 +6,7 @@ mod training;
 pub use data::DataFlags;
 pub use training::{LinearFlags, TextFlags, ThreadFlags, TrainFlags};
 
-/// Value parser for a flag that takes one of a few names, which `--help` then lists.
+/// Value parser for a flag that takes one of a few names, which `--help` lists.
 macro_rules! choice {
     ($kind:ty) => {{
         use clap::builder::{PossibleValuesParser, TypedValueParser};

@@ -1,9 +1,9 @@
 //! `ove`: train, use and inspect softmax models with very many classes.
 //!
-//! Results go to stdout, messages to stderr. Exit code 0: done; 2: the input or the arguments were wrong; 130: stopped
-//! by Ctrl-C.
+//! Results go to stdout, messages to stderr. Exit codes: 0 success, 2 invalid input or arguments, 130 stopped by
+//! Ctrl-C.
 
-#![deny(clippy::print_stderr, clippy::print_stdout, reason = "they panic when the reader is gone: see terminal.rs")]
+#![deny(clippy::print_stderr, clippy::print_stdout, reason = "they panic when the pipe is closed: see terminal.rs")]
 
 mod commands;
 mod files;

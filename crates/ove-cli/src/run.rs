@@ -1,4 +1,4 @@
-//! A training run: what it shows and keeps while it lasts.
+//! Support for training runs: progress, checkpoints, logs and interrupts.
 
 pub mod checkpoint;
 pub mod comparison;

@@ -1,12 +1,12 @@
-//! A model behind HTTP, with a page to explore it (`ove serve`), and the page of a training run (`ove train --watch`).
+//! The HTTP server of a model (`ove serve`) and of a training run (`ove train --watch`), with a web page.
 //!
 //! ```text
 //! connections → routes → request → work (a bounded queue, batches on all cores) → answer
 //!                   ↘ page, model, classes, metrics
 //! ```
 //!
-//! [`routes`] lists the paths, `openapi.rs` describes them, `served.rs` holds the model that SIGHUP replaces, [`watch`]
-//! is the page of a training run.
+//! [`routes`] defines the endpoints, `openapi.rs` describes them, `served.rs` is the model, which SIGHUP replaces, and
+//! [`watch`] is the page of a training run.
 
 mod answer;
 mod assets;
@@ -36,7 +36,7 @@ use work::Work;
 
 use crate::terminal::note;
 
-/// What all requests share.
+/// The state that all requests share.
 pub struct Server {
     served: RwLock<Arc<Served>>,
     token: Option<Token>,
@@ -46,7 +46,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// The current model; a request keeps the one that it started with.
+    /// The current model; a request uses the same one throughout.
     pub fn served(&self) -> Arc<Served> {
         self.served.read().expect("no panic while it is locked").clone()
     }
@@ -75,20 +75,20 @@ pub fn serve(
     })
 }
 
-/// The threads that read and write; predicting has threads of its own.
+/// The threads for connections; predictions have their own threads.
 fn runtime() -> Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting threads")
 }
 
-/// Resolves the address that a flag gives.
+/// Resolves the address of a flag.
 pub fn resolve(flag: &str, address: &str) -> Result<SocketAddr> {
     let found = address
         .to_socket_addrs()
-        .with_context(|| format!("{flag} {address}: an address has the form 127.0.0.1:8080"))?;
+        .with_context(|| format!("{flag} {address}: an address must have the form 127.0.0.1:8080"))?;
     found.into_iter().next().with_context(|| format!("{flag} {address}: no such address"))
 }
 
-/// Listens at an address.
+/// Listens on an address.
 fn bind(address: SocketAddr) -> Result<TcpListener> {
     let listener = TcpListener::bind(address).with_context(|| format!("listening on {address}"))?;
     listener.set_nonblocking(true)?;

@@ -1,4 +1,4 @@
-//! Printing: results to stdout, where a failure is an error, and messages to stderr, where it is not.
+//! Output: results to stdout, where a failure is an error, and messages to stderr, where it is ignored.
 
 /// Prints a line of results to stdout; returns the error if that fails, where `println!` would panic.
 macro_rules! say {
@@ -8,8 +8,9 @@ macro_rules! say {
     }};
 }
 
-/// Prints a message to stderr. A reader that closed it, as `2>&1 | head -1` does, must not cost a trained model, so
-/// failures are ignored, where `eprintln!` would panic.
+/// Prints a message to stderr; failures are ignored, where `eprintln!` would panic.
+///
+/// A closed pipe, as in `2>&1 | head -1`, must not lose a trained model.
 macro_rules! note {
     ($($what:tt)*) => {{
         use std::io::Write;

@@ -197,7 +197,8 @@ impl Chart {
     }
 }
 
-/// The rules that [`Chart::svg`] relies on. Plain colours rather than CSS variables, which some SVG renderers lack.
+/// The rules that [`Chart::svg`] needs. Plain colours instead of CSS variables, which some SVG renderers do not
+/// support.
 pub(crate) fn css() -> String {
     const SHAPES: &str = "\
 .chart{display:block;font:13px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}\

@@ -1,4 +1,4 @@
-//! The comparison of the one-vs-each paper: several methods trained on one data set, and pictures of what came out.
+//! The comparison of the one-vs-each paper: several methods trained on one data set, and figures of the results.
 
 mod boundaries;
 mod pictures;
@@ -18,7 +18,7 @@ pub enum Method {
     Bouchard,
     /// OVE: the one-vs-each bound, over all rows and classes.
     OneVsEach,
-    /// OVE-SGD: the one-vs-each bound, rows and classes subsampled.
+    /// OVE-SGD: the one-vs-each bound, with sampled rows and classes.
     OneVsEachStochastic,
 }
 
@@ -42,7 +42,7 @@ impl Method {
     }
 }
 
-/// What one method achieved.
+/// The result of one method.
 #[derive(Debug)]
 pub struct Outcome {
     /// The method.
@@ -51,11 +51,11 @@ pub struct Outcome {
     pub model: Model,
     /// Evaluation on the test rows.
     pub evaluation: Evaluation,
-    /// The objective over all training rows, less the penalty.
+    /// The objective over all training rows, minus the penalty.
     pub maximum: f64,
     /// Training time.
     pub train_seconds: f64,
-    /// The bound along the run: one point per step of the full sum, or per batch.
+    /// The bound along the run: one point per evaluation of the batch solver, or per batch.
     pub curve: Vec<CurvePoint>,
 }
 
@@ -78,9 +78,9 @@ impl Outcome {
 pub struct CurvePoint {
     /// Seconds since the start.
     pub seconds: f64,
-    /// Rows visited so far, in passes over all rows.
+    /// Number of epochs so far.
     pub epochs: f64,
-    /// The objective summed over all rows, less the penalty: exact, or an unbiased estimate.
+    /// The objective summed over all rows, minus the penalty: exact, or an unbiased estimate.
     pub bound: f64,
 }
 

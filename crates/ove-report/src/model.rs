@@ -1,4 +1,4 @@
-//! What a model is and how good it is: charts of its training, and the sections of a page.
+//! Reports about a model: charts of its training, and sections with its size, settings and metrics.
 
 use ove::Evaluation;
 use ove::model::{Card, HeldOutPoint, Model};
@@ -12,7 +12,7 @@ const FREQUENT: usize = 10;
 /// Narrow enough to be read on a phone without scrolling.
 const WIDTH: f64 = 420.0;
 
-/// Maps the label of a class to the name that people use for it.
+/// Maps the label of a class to its display name.
 pub type ClassName<'a> = &'a dyn Fn(&str) -> String;
 
 /// A page about a model and its evaluation on the data set called `data`.
@@ -95,7 +95,7 @@ fn frequent(card: &Card, name: ClassName<'_>) -> Table {
     }
 }
 
-/// The bound per row along training; a forest has none.
+/// The bound per row along training; trees have none.
 fn bound_curve(card: &Card) -> Option<Chart> {
     let rows = card.rows.max(1) as f64;
     let points = card.trace.iter().map(|point| (point.updates as f64, point.bound / rows)).collect();

@@ -1,7 +1,7 @@
 //! The colours of pages and charts, once for light and once for dark screens.
 //!
 //! The series colours follow Okabe and Ito's colour-blind-safe set, darkened or lightened where the original would
-//! be too faint on the background. The tests hold every colour to the contrast that WCAG AA asks for.
+//! be too faint on the background. The tests check every colour for the contrast that WCAG AA requires.
 
 /// The colours of one scheme, as `#rrggbb`.
 pub struct Scheme {

@@ -9,7 +9,7 @@ use crate::terminal::say;
 
 /// Compare the bounds on one probability
 ///
-/// Takes the scores of all classes and prints the exact log probability of one class beside its lower bounds.
+/// Prints the exact log probability of one class and its lower bounds, from the scores of all classes.
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove bound --scores 1.2,0.3,-0.7 --class 0 --merge 1,2")]
 pub struct Args {
@@ -27,10 +27,10 @@ pub struct Args {
     json: bool,
 }
 
-/// Prints the bounds.
+/// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     check(&args)?;
-    // The own class first, then those of C, then the rest.
+    // The class first, then those of C, then the rest.
     let mut order = vec![args.class];
     order.extend(&args.merge);
     order.extend((0..args.scores.len()).filter(|k| *k != args.class && !args.merge.contains(k)));
@@ -57,7 +57,7 @@ pub fn run(args: Args) -> Result<()> {
     for (name, value) in [("exact", exact), ("one-vs-each", one_vs_each), ("merged", merged), ("bouchard", bouchard)] {
         say!("{name:<12} {value:>14.6} {:>12.6}  {:>12.6}", value.exp(), exact - value)?;
     }
-    say!("Bouchard's α is {alpha:.6}; merged has {inside} classes inside the logarithm")?;
+    say!("Bouchard's α is {alpha:.6}; merged has {inside} classes in one logarithm")?;
     Ok(())
 }
 
@@ -70,7 +70,7 @@ fn check(args: &Args) -> Result<(), Error> {
     if let Some(f) = args.scores.iter().find(|f| !f.is_finite()) {
         return reject("scores", f.to_string(), "be finite".into());
     }
-    let range = format!("lie between 0 and {}", classes - 1);
+    let range = format!("be between 0 and {}", classes - 1);
     if args.class >= classes {
         return reject("class", args.class.to_string(), range);
     }
@@ -79,7 +79,7 @@ fn check(args: &Args) -> Result<(), Error> {
             return reject("merge", k.to_string(), range);
         }
         if k == args.class || args.merge[..i].contains(&k) {
-            return reject("merge", k.to_string(), "name each other class once at most".into());
+            return reject("merge", k.to_string(), "list each of the other classes at most once".into());
         }
     }
     Ok(())

@@ -13,28 +13,28 @@ use crate::files;
 use crate::flags::{DataFlags, TextFlags, ThreadFlags};
 use crate::terminal::say;
 
-/// Write data in the form of the extreme classification repository
+/// Convert data to the format of the extreme classification (XMC) repository
 ///
-/// Reads any form, raw text included, and numbers features and labels. A test set that is converted along with its
-/// training set gets the numbers of that; labels that only the test set has come after all others.
+/// Reads any supported format, including raw text, and numbers features and labels. A test set that is converted
+/// together with its training set gets the same numbers; labels that occur only in the test set come last.
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove convert train.tsv -o train.xmc --test test.tsv --test-output test.xmc --ngrams 2")]
 pub struct Args {
-    /// Rows or texts with labels
+    /// Labelled rows or texts
     data: PathBuf,
-    /// File for them
+    /// File to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Further rows, which get the numbers of the first
+    /// Test rows, converted with the same numbers
     #[arg(long, value_name = "DATA", requires = "test_output")]
     test: Option<PathBuf>,
-    /// File for the further rows
+    /// File to write the test rows to
     #[arg(long, value_name = "FILE", requires = "test")]
     test_output: Option<PathBuf>,
-    /// Take text settings, vocabulary and classes from a model
+    /// Use the text settings, vocabulary and classes of a model
     #[arg(long, value_name = "MODEL")]
     like: Option<PathBuf>,
-    /// Where the names of the labels go, one per line in the order of their numbers
+    /// File to write the label names to, one per line, in the order of their numbers
     #[arg(long, value_name = "FILE")]
     names: Option<PathBuf>,
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub struct Args {
     text: TextFlags,
 }
 
-/// Converts.
+/// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     let start = Instant::now();
     let (text, mut data) = first(&args)?;
@@ -84,7 +84,7 @@ pub fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// The rows whose numbers count, and what made rows of them if they were texts.
+/// The rows that define the numbering, and their text pipeline if they were texts.
 fn first(args: &Args) -> Result<(Option<Text>, Dataset)> {
     let Some(like) = &args.like else { return args.input.read(&args.data, &args.text.options()) };
     let card = Model::load(like)?.card;

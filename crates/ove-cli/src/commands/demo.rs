@@ -15,14 +15,14 @@ use crate::run;
 use crate::run::comparison::Settings;
 use crate::terminal::{note, say};
 
-/// See the whole method on synthetic data
+/// Demonstrate the method on synthetic data
 ///
-/// Generates the paper's five-class set in the plane and a sparse set with 1,000 classes, trains with the exact
-/// softmax, Bouchard's bound and the one-vs-each bound (in full, and subsampled), prints one table and writes a page
-/// with plots.
+/// Generates the paper's data set of five classes in the plane and a sparse one with 1,000 classes, trains with the
+/// exact softmax, Bouchard's bound and the one-vs-each bound (on all rows and classes, and sampled), prints a table and
+/// writes a page with plots.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Folder for the page and the plots
+    /// Folder to write the page and the plots to
     #[arg(short, long, value_name = "DIR", default_value = "demo")]
     output: PathBuf,
     /// Seed of the data and of the sampling
@@ -43,14 +43,17 @@ struct Part {
     outcomes: Vec<Outcome>,
 }
 
-/// Runs the demo.
+/// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     files::folder(&args.output)?;
     let parts = [plane(&args)?, sparse(&args)?];
     let charts = [
         ("plane", comparison::plane(&parts[0].data, &parts[0].outcomes)),
-        ("plane-bounds", comparison::bounds("Five classes: the bound while it is sampled", &parts[0].outcomes)),
-        ("sparse-bounds", comparison::bounds("A thousand classes: the bound while it is sampled", &parts[1].outcomes)),
+        ("plane-bounds", comparison::bounds("Five classes: the sampled bound during training", &parts[0].outcomes)),
+        (
+            "sparse-bounds",
+            comparison::bounds("A thousand classes: the sampled bound during training", &parts[1].outcomes),
+        ),
     ];
     for (name, chart) in &charts {
         files::write(&args.output.join(format!("{name}.svg")), &chart.standalone_svg())?;
@@ -75,7 +78,7 @@ fn part(name: &'static str, data: Dataset, test: Option<&Dataset>, settings: Set
     Ok(Part { name, data, settings, outcomes })
 }
 
-/// The set of figure 1b, with the paper's sampling: ten rows at a time, one remaining class each.
+/// The data of figure 1b, with the paper's sampling: batches of ten rows, one negative each.
 fn plane(args: &Args) -> Result<Part> {
     let settings = Settings {
         shared: json!({ "l2": 0.1, "seed": args.seed }),
@@ -93,7 +96,7 @@ fn sparse(args: &Args) -> Result<Part> {
     let settings = Settings {
         shared: json!({ "l2": 0.1, "seed": args.seed }),
         stochastic: json!({ "classes": 20, "batch": 64, "epochs": 20, "step": "adagrad", "learning_rate": 0.5 }),
-        // Enough for a table and a plot: what is left to gain does not show in them.
+        // Sufficient for a table and a plot.
         batch: json!({ "tolerance": 1e-3 }),
     };
     part("sparse", data, Some(&test), settings)
@@ -103,8 +106,8 @@ fn table(parts: &[Part]) -> Table {
     let head = ["set", "method", "error", "nlpd", "bound per row", "gap per row", "seconds"];
     Table {
         caption: "Error and nlpd are computed over all classes; the bound is the maximised objective, and the gap its \
-                  distance to the exact log likelihood. The plane set is evaluated on its training points, the sparse \
-                  set on held-out rows."
+                  distance to the exact log likelihood. The plane data are evaluated on the training points, the \
+                  sparse data on held-out rows."
             .into(),
         head: head.map(String::from).into(),
         rows: parts.iter().flat_map(Part::cells).collect(),
@@ -149,7 +152,7 @@ fn report(parts: &[Part], charts: [Chart; 3]) -> Page {
     let figure = |chart, caption: &str| Block::Figure { chart, caption: caption.into() };
     let settings = |part: &Part| {
         let (shared, o) = (&part.settings.shared, &part.settings.stochastic);
-        let sampling = format!("{} rows, {} remaining classes, {} epochs", o["batch"], o["classes"], o["epochs"]);
+        let sampling = format!("{} rows, {} negatives each, {} epochs", o["batch"], o["classes"], o["epochs"]);
         let step = o["step"].as_str().unwrap_or_default();
         Block::Settings(vec![
             ("rows".into(), part.data.len().to_string()),
@@ -164,9 +167,9 @@ fn report(parts: &[Part], charts: [Chart; 3]) -> Page {
     let section = |id: &str, title: &str, blocks| Section { id: id.into(), title: title.into(), blocks };
     Page {
         title: "ove demo".into(),
-        lead: "The one-vs-each bound replaces a softmax over all classes by a product over pairs of classes, so that training needs \
-               only a few rows and a few classes at a time. Here it is beside the exact softmax and Bouchard's bound, on \
-               synthetic data."
+        lead: "The one-vs-each bound replaces a softmax over all classes by a product over pairs of classes, so that \
+               training needs only a few rows and a few classes at a time. Here it is compared with the exact softmax \
+               and Bouchard's bound on synthetic data."
             .into(),
         sections: vec![
             section("results", "Results", vec![Block::Table(table(parts))]),
@@ -174,10 +177,13 @@ fn report(parts: &[Part], charts: [Chart; 3]) -> Page {
                 "plane",
                 "Five classes in the plane",
                 vec![
-                    figure(plane, "The decision boundaries of the three full methods."),
-                    figure(plane_bounds, "The sampled bound uses ten rows and one remaining class at a time; averaged over an epoch it \
-                         follows the full bound up to its maximum. One-vs-each is closer to the exact likelihood than \
-                         Bouchard's bound."),
+                    figure(plane, "The decision boundaries of the three methods that use all rows and classes."),
+                    figure(
+                        plane_bounds,
+                        "The sampled bound uses ten rows and one negative each at a time; averaged over an epoch it \
+                         approaches the maximum of the full bound. One-vs-each is closer to the exact likelihood than \
+                         Bouchard's bound.",
+                    ),
                     settings(&parts[0]),
                 ],
             ),
@@ -185,7 +191,7 @@ fn report(parts: &[Part], charts: [Chart; 3]) -> Page {
                 "sparse",
                 "A thousand classes",
                 vec![
-                    figure(sparse_bounds, "Each update draws twenty of the 999 remaining classes of a row."),
+                    figure(sparse_bounds, "Each update samples twenty of the 999 negatives of a row."),
                     settings(&parts[1]),
                 ],
             ),

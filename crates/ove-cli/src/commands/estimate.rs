@@ -15,14 +15,14 @@ use crate::terminal::{note, say};
 
 /// Estimate probabilities from counts
 ///
-/// The non-parametric case of the paper: one free score per value. Exact likelihood and one-vs-each bound agree on N_k/N; Bouchard's
-/// bound exaggerates.
+/// The non-parametric case of the paper: one free score per value. Exact likelihood and one-vs-each bound give N_k/N;
+/// Bouchard's bound overestimates large probabilities.
 #[derive(clap::Args)]
 #[command(after_help = "Example: printf 'cat\\t7\\ndog\\t2\\n' | ove estimate - --objective bouchard")]
 pub struct Args {
     /// A file with one count per line, or `name<TAB>count`; `-` is stdin
     counts: PathBuf,
-    /// How the maximum is found; by its formula where there is one, else by batch, if not given
+    /// Method to find the maximum [default: the closed form if there is one, otherwise batch]
     #[arg(long, value_parser = choice!(Method))]
     method: Option<Method>,
     /// Print the result as one JSON object
@@ -34,7 +34,7 @@ pub struct Args {
     linear: LinearFlags,
 }
 
-/// Estimates.
+/// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     let values = counts::read(&args.counts)?;
     let counts: Vec<u64> = values.iter().map(|value| value.count).collect();
@@ -74,14 +74,14 @@ fn options(args: &Args, method: Method) -> Result<TrainOptions> {
     let mut settings = serde_json::to_value(&args.linear)?;
     settings["solver"] = json!(if method == Method::Stochastic { "stochastic" } else { "batch" });
     if method == Method::Batch && settings["tolerance"].is_null() {
-        // Few scores are cheap to find exactly.
+        // High precision is cheap for few scores.
         settings["tolerance"] = json!(1e-10);
     }
     if method == Method::Stochastic {
-        // A run that is not told otherwise takes the defaults of training.
-        for (name, usual) in [("epochs", json!(5)), ("learning_rate", json!(0.1))] {
+        // The defaults of training without held-out rows.
+        for (name, default) in [("epochs", json!(5)), ("learning_rate", json!(0.1))] {
             if settings[name].is_null() {
-                settings[name] = usual;
+                settings[name] = default;
             }
         }
     }

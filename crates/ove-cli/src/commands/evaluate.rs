@@ -13,22 +13,22 @@ use crate::flags::{DataFlags, ThreadFlags};
 use crate::run::memory;
 use crate::terminal::say;
 
-/// Measure a model on rows whose classes are known
+/// Evaluate a model on rows with known labels
 ///
-/// Probabilities are those of the exact softmax over all classes. If a row has several labels, each counts in nlpd and
-/// bound; a row whose best class is none of them is an error. A label that the model never saw is left out of nlpd and
-/// bound and counts as missed elsewhere.
+/// Probabilities are normalised over all classes. If a row has several labels, each counts in nlpd and bound, and the
+/// row is an error if its top class is not one of them. A label that did not occur in training is ignored in nlpd and
+/// bound and counts as missed in the other metrics.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The model
+    /// Model file
     model: PathBuf,
-    /// Rows or texts with classes, as the model was trained on
+    /// Labelled rows, or texts for a model that was trained on texts
     data: PathBuf,
     #[command(flatten)]
     input: DataFlags,
     #[command(flatten)]
     pub threads: ThreadFlags,
-    /// Write a page with charts: reliability, the most confused classes, how the model was trained
+    /// Write an HTML page with charts: calibration, the most frequent confusions, and the training of the model
     #[arg(long, value_name = "HTML")]
     report: Option<PathBuf>,
     /// Print the result as one JSON object
@@ -36,7 +36,7 @@ pub struct Args {
     json: bool,
 }
 
-/// Evaluates.
+/// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     let model = Model::load(&args.model)?;
     let data = args.input.read_for(&model, &args.data, true)?;
@@ -55,13 +55,13 @@ pub fn run(args: Args) -> Result<()> {
 
 /// An evaluation with the time it took.
 pub struct Timed {
-    /// What was found.
+    /// The metrics.
     pub evaluation: Evaluation,
-    /// How long scoring all rows took.
+    /// The time to score all rows.
     pub predict_seconds: f64,
 }
 
-/// Evaluates and takes the time.
+/// Evaluates a model and measures the time.
 pub fn evaluate(model: &Model, data: &Dataset) -> Result<Timed> {
     let start = Instant::now();
     let evaluation = ove::evaluate(model, data.rows(), &data.labels)?;
@@ -77,12 +77,12 @@ impl Timed {
         map
     }
 
-    /// For people.
+    /// Prints the metrics as text.
     pub fn print(&self) -> Result<()> {
         let e = &self.evaluation;
         say!("rows             {} ({:.2} s)", e.rows, self.predict_seconds)?;
         if e.unknown_rows > 0 {
-            say!("unknown class    {} rows, each counted as an error and left out of nlpd and bound", e.unknown_rows)?;
+            say!("unknown labels   {} rows, counted as errors and ignored in nlpd and bound", e.unknown_rows)?;
         }
         say!("error            {:.4}", e.error)?;
         say!("nlpd             {:.4}", e.nlpd)?;
@@ -91,7 +91,7 @@ impl Timed {
             say!("bound            {bound:.2} ({per_row:.4} per row, {below:.4} below the exact value)")?;
         }
         if let Some(rivals) = e.effective_rivals {
-            say!("rivals           {rivals:.1} of {} remaining classes carry the gradient", e.classes - 1)?;
+            say!("rivals           {rivals:.1} effective of {} negatives in the gradient", e.classes - 1)?;
         }
         say!("precision@1/3/5  {:.4} {:.4} {:.4}", e.precision_at_1, e.precision_at_3, e.precision_at_5)?;
         say!("nDCG@3/5         {:.4} {:.4}", e.ndcg_at_3, e.ndcg_at_5)?;

@@ -5,9 +5,9 @@ mod shape;
 
 use anyhow::Result;
 
-/// Make a data set that cannot be shipped
+/// Generate synthetic data
 ///
-/// The rows are made up from a seed, and written in the form of the extreme classification repository.
+/// The rows are generated from a seed and written in the format of the extreme classification (XMC) repository.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -21,7 +21,7 @@ enum Set {
     Shape(shape::Args),
 }
 
-/// Generates.
+/// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     match args.set {
         Set::AmazonCat13k(args) => amazoncat::run(args),

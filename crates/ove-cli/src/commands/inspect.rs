@@ -8,18 +8,18 @@ use serde_json::{Value, json};
 
 use crate::terminal::say;
 
-/// Show what a model is
+/// Show the contents of a model
 ///
-/// Without --class: its size, how it was trained and the curve of its bound. With it: the features with the
-/// highest and the lowest weights.
+/// Prints its size, its settings, and the objective along training. With --class, prints the features with the largest
+/// positive and negative weights of a class.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The model
+    /// Model file
     model: PathBuf,
-    /// The class to look at
+    /// Class to show
     #[arg(long, value_name = "NAME")]
     class: Option<String>,
-    /// How many features to show for and against a class
+    /// Number of features to show for and against the class
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
     /// Print the result as one JSON object
@@ -27,7 +27,7 @@ pub struct Args {
     json: bool,
 }
 
-/// Shows.
+/// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     let model = Model::load(&args.model)?;
     match &args.class {
@@ -56,7 +56,7 @@ fn show_model(model: &Model, as_json: bool) -> Result<()> {
     }
     say!("{} classes, {} features, {} training rows", model.classes(), model.features(), card.rows)?;
     if !card.finished {
-        say!("training was not finished")?;
+        say!("training was stopped before the end")?;
     }
     let mut by_count: Vec<usize> = (0..card.classes.len()).collect();
     by_count.sort_by_key(|&k| std::cmp::Reverse(card.counts[k]));
@@ -86,8 +86,8 @@ fn show_class(model: &Model, name: &str, args: &Args) -> Result<()> {
     weights.sort_by(|a, b| b.1.total_cmp(&a.1));
     let count = args.top.min(weights.len());
     let bias = model.bias(class as u32);
-    let speaks_for = weights[..count].iter().filter(|(_, w)| *w > 0.0);
-    let speaks_against = weights[weights.len() - count..].iter().rev().filter(|(_, w)| *w < 0.0);
+    let positive = weights[..count].iter().filter(|(_, w)| *w > 0.0);
+    let negative = weights[weights.len() - count..].iter().rev().filter(|(_, w)| *w < 0.0);
     let feature = |d: u32| card.feature_name(d as usize).map_or_else(|| format!("feature {d}"), str::to_owned);
     if args.json {
         let list = |weights: &mut dyn Iterator<Item = &(u32, f32)>| -> Vec<Value> {
@@ -97,20 +97,20 @@ fn show_class(model: &Model, name: &str, args: &Args) -> Result<()> {
             "class": name,
             "count": card.counts[class],
             "bias": bias,
-            "for": list(&mut speaks_for.clone()),
-            "against": list(&mut speaks_against.clone()),
+            "for": list(&mut positive.clone()),
+            "against": list(&mut negative.clone()),
         });
         say!("{object}")?;
         return Ok(());
     }
     let bias = bias.map_or(String::new(), |bias| format!(", bias {bias:.4}"));
     say!("{name}: {} training rows{bias}", card.counts[class])?;
-    say!("\nspeaks for it")?;
-    for &(d, w) in speaks_for {
+    say!("\nlargest positive weights")?;
+    for &(d, w) in positive {
         say!("  {w:>9.4}  {}", feature(d))?;
     }
-    say!("\nspeaks against it")?;
-    for &(d, w) in speaks_against {
+    say!("\nlargest negative weights")?;
+    for &(d, w) in negative {
         say!("  {w:>9.4}  {}", feature(d))?;
     }
     Ok(())

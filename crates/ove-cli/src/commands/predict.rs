@@ -11,20 +11,20 @@ use serde_json::json;
 use crate::flags::{DataFlags, ThreadFlags};
 use crate::terminal::note;
 
-/// Rows that are predicted before their lines are written.
+/// Number of rows that are predicted before their lines are written.
 const CHUNK: usize = 1 << 15;
 
-/// Name the most probable classes of each row
+/// Predict the most probable classes of each row (top-k)
 ///
-/// Prints one line per row: class, probability, class, probability, …, separated by tabs, the best first.
+/// Prints one line per row: class, probability, class, probability, …, separated by tabs, most probable first.
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove predict my.model test.svm --top 1 | head")]
 pub struct Args {
-    /// The model
+    /// Model file
     model: PathBuf,
-    /// Rows, or one text per line for a model that was trained on texts; classes may be absent; `-` is stdin
+    /// Rows, or one text per line for a model that was trained on texts; labels are optional; `-` is stdin
     data: PathBuf,
-    /// Number of classes to name
+    /// Number of classes per row
     #[arg(long, value_name = "K", default_value_t = 5)]
     top: usize,
     #[command(flatten)]
@@ -34,12 +34,12 @@ pub struct Args {
     /// Print one JSON object per row
     #[arg(long)]
     json: bool,
-    /// Print the seconds that reading and predicting took to stderr, as a JSON object
+    /// Print the times for reading and predicting to stderr, as a JSON object
     #[arg(long)]
     times: bool,
 }
 
-/// Predicts.
+/// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     let start = Instant::now();
     let model = Model::load(&args.model)?;

@@ -1,6 +1,6 @@
-//! `ove reproduce`: the paper's experiments, one report.
+//! `ove reproduce`: the paper's experiments in one report.
 //!
-//! Each part returns a section of the page, rows for `--json` and curves for CSV files beside the page.
+//! Each part returns a section of the page, rows for `--json` and curves for CSV files.
 
 mod figure_1;
 mod figure_2;
@@ -22,23 +22,23 @@ use crate::flags::ThreadFlags;
 use crate::run::memory;
 use crate::terminal::say;
 
-/// Run the paper's experiments
+/// Reproduce the paper's experiments
 ///
-/// Writes report.html, which needs nothing else, with all figures and tables beside the paper's own numbers, and the
-/// raw curves as CSV beside it. A part whose data is absent says what it looked for; the others run.
+/// Writes report.html, a self-contained page with all figures and tables next to the paper's numbers, and the curves as
+/// CSV files. A part without its data reports which files it needs; the others run.
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove reproduce all --data data -o report")]
 pub struct Args {
-    /// Which part of the paper
+    /// Part of the paper
     #[arg(value_enum, default_value_t = Part::All)]
     part: Part,
-    /// The folder with the data sets, each in a folder of its own: mnist, 20news, bibtex, amazoncat-13k
+    /// Folder with the data sets, one subfolder each: mnist, 20news, bibtex, amazoncat-13k, yso-titles
     #[arg(long, value_name = "DIR", default_value = "data")]
     data: PathBuf,
-    /// Where the report goes
+    /// Folder to write the report to
     #[arg(short, long, value_name = "DIR", default_value = "report")]
     output: PathBuf,
-    /// Seed of everything random
+    /// Seed of the random numbers
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     #[command(flatten)]
@@ -66,27 +66,27 @@ enum Part {
     /// One update per row at large scale
     #[value(name = "large")]
     Large,
-    /// Everything
+    /// All parts
     #[value(name = "all")]
     All,
 }
 
-/// What every part is given.
+/// The inputs of every part.
 pub struct Setting<'a> {
     /// The folder with the data sets.
     pub data: &'a Path,
-    /// Seed of everything random.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
-/// What every part gives back.
+/// The results of a part.
 #[derive(Default)]
 pub struct Results {
-    /// Its place in the report.
+    /// Sections of the report.
     pub sections: Vec<Section>,
-    /// Its rows for `--json`.
+    /// Rows for `--json`.
     pub rows: Vec<Value>,
-    /// Its curves: a file name and the text of the file.
+    /// Curves: file names and contents.
     pub curves: Vec<(String, String)>,
 }
 
@@ -98,7 +98,7 @@ impl Results {
     }
 }
 
-/// Runs the experiments.
+/// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     files::folder(&args.output)?;
     let setting = Setting { data: &args.data, seed: args.seed };
@@ -141,20 +141,20 @@ fn page(mut sections: Vec<Section>, seed: u64, seconds: f64) -> Page {
         ("version".into(), env!("CARGO_PKG_VERSION").into()),
         ("seed".into(), seed.to_string()),
         ("threads".into(), std::thread::available_parallelism().map_or("unknown".into(), |n| n.to_string())),
-        ("all parts took".into(), format!("{seconds:.1} s")),
+        ("total time".into(), format!("{seconds:.1} s")),
         ("peak memory".into(), peak),
     ]);
-    sections.push(Section { id: "run".into(), title: "The run".into(), blocks: vec![run] });
+    sections.push(Section { id: "run".into(), title: "This run".into(), blocks: vec![run] });
     Page {
         title: "One-vs-each, reproduced".into(),
-        lead: "The experiments of “One-vs-Each Approximation to Softmax for Scalable Estimation of Probabilities” (Titsias, 2016), \
-               run again. Numbers of the paper stand beside ours wherever it gives any."
+        lead: "The experiments of “One-vs-Each Approximation to Softmax for Scalable Estimation of Probabilities” \
+               (Titsias, 2016), reproduced. The paper's numbers are shown next to ours where it gives any."
             .into(),
         sections,
     }
 }
 
-/// The charts of a section, each with a name for a file of its own.
+/// The charts of a section, each with a file name.
 fn charts(section: &Section) -> impl Iterator<Item = (String, &Chart)> {
     let charts = section.blocks.iter().filter_map(|block| match block {
         Block::Figure { chart, .. } => Some(chart),
@@ -163,13 +163,13 @@ fn charts(section: &Section) -> impl Iterator<Item = (String, &Chart)> {
     charts.enumerate().map(|(i, chart)| (format!("{}-{}.svg", section.id, i + 1), chart))
 }
 
-/// The file of a data set, gzipped or not, if it is there.
+/// The file of a data set, gzipped or not, if it exists.
 fn find(data: &Path, set: &str, name: &str) -> Option<PathBuf> {
     let folder = data.join(set);
     [folder.join(name), folder.join(format!("{name}.gz"))].into_iter().find(|path| path.is_file())
 }
 
-/// Reads a data set as the paper did: a row keeps the first of its labels.
+/// Reads a data set as in the paper, with only the first label of each row.
 fn read(path: &Path) -> Result<Dataset> {
     Ok(ove::io::read::read(path, &ReadOptions { first_label: true, ..ReadOptions::default() })?)
 }

@@ -21,37 +21,37 @@ use crate::terminal::{note, say};
 
 /// Train a model
 ///
-/// Reads rows with their classes, maximises the objective and writes the model. Ctrl-C ends training early and keeps what
-/// was reached: in a checkpoint with --checkpoint, else as a model.
+/// Reads labelled rows, maximises the objective and writes the model. Ctrl-C stops training and saves the result so
+/// far: as a checkpoint with --checkpoint, otherwise as a model.
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove train train.svm -o my.model --valid test.svm --epochs 10")]
 pub struct Args {
-    /// Rows with classes: libsvm, XMC repository, IDX, ARFF, 20-newsgroups triples, or raw text in TSV or fastText form;
-    /// gzipped or not; `-` is stdin
+    /// Labelled rows: libsvm, XMC repository, IDX, ARFF, 20-newsgroups triples, or raw text as TSV or fastText; may be
+    /// gzipped; `-` is stdin
     data: PathBuf,
-    /// File for the model
+    /// Model file to write
     #[arg(short, long, value_name = "MODEL")]
     output: PathBuf,
-    /// Rows to evaluate the model on afterwards; what is chosen on held-out rows is then chosen on these
+    /// Validation rows: for the choice of epochs and learning rate, early stopping, calibration, and a final evaluation
     #[arg(long, value_name = "DATA")]
     valid: Option<PathBuf>,
-    /// Turn the data into rows on disk in this folder, unless an earlier run has, and train from there: data may then be
-    /// larger than memory
+    /// Cache the rows on disk in this folder, for later runs and for data larger than memory
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
     #[command(flatten)]
     input: DataFlags,
-    /// How often the labels of a class count: `balanced` counts rare classes more; a file has one line `class weight` per
-    /// class
+    /// Class weights: `balanced` for larger weights of rare classes, or a file with a line `class weight` per class
     #[arg(long, value_name = "balanced|FILE")]
     class_weight: Option<PathBuf>,
-    /// Drop weights below T, keep the others in 16 bits, and say what that costs on the rows of --valid
+    /// Drop weights below T, round the others to 16 bits (bf16), and report the precision on the rows of --valid before
+    /// and after
     #[arg(long, value_name = "T")]
     prune: Option<f32>,
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
-    /// Go on training this linear or factored model with these rows, which may have new classes and new features; it keeps its text settings
+    /// Continue training this linear or factored model; the rows may have new classes and features. Its text settings
+    /// are kept
     #[arg(long, value_name = "MODEL", conflicts_with = "cache")]
     from: Option<PathBuf>,
     #[command(flatten)]
@@ -66,9 +66,9 @@ pub struct Args {
     flags: TrainFlags,
 }
 
-/// Trains.
+/// Runs the command.
 pub fn run(args: Args) -> Result<()> {
-    // Better now than after all rows are read.
+    // Fail before all rows are read.
     args.flags.options(TrainOptions::default(), None)?;
     check_output(&args.output)?;
     let mut keeper = args.checkpoint.open()?;
@@ -79,19 +79,19 @@ pub fn run(args: Args) -> Result<()> {
     let plan = Plan::read(&args)?;
     let skipped = plan.data.skipped.count();
     let Some(trained) = plan.train(&args, &mut keeper, &mut recorder)? else {
-        note!("stopped; the checkpoint holds what was reached, and --resume goes on from there");
+        note!("stopped; a checkpoint was saved, use --resume to continue");
         return Ok(());
     };
     recorder.finish(trained.evaluation.as_ref().map(|timed| &timed.evaluation));
     trained.report(&args, skipped)
 }
 
-/// What is to be trained, on what.
+/// The inputs of a training.
 struct Plan {
     text: Option<Text>,
     data: Dataset,
     valid: Option<Dataset>,
-    /// The model that goes on.
+    /// The model to continue from.
     from: Option<Model>,
     options: TrainOptions,
 }
@@ -117,7 +117,7 @@ impl Plan {
         Ok(Plan { text, data, valid, from, options })
     }
 
-    /// Trains and saves; nothing if a checkpoint holds what was reached when it was stopped.
+    /// Trains and saves the model; `None` if the run was stopped and a checkpoint was saved.
     fn train(mut self, args: &Args, keeper: &mut Keeper, recorder: &mut Recorder) -> Result<Option<Trained>> {
         let start = Instant::now();
         if let Some(valid) = &self.valid {
@@ -144,13 +144,13 @@ impl Plan {
                 prune(&mut model, threshold, self.valid.as_ref())?;
             }
             if !args.checkpoint.is_given() {
-                // A resumed run has only a part of the curve, and must end in the same bits.
+                // A resumed run has only a part of these points, and its model must have the same bits.
                 model.card.held_out = recorder.held_out();
             }
             let train_seconds = start.elapsed().as_secs_f64();
             let evaluation = self.evaluate(&mut model);
             model.save(&args.output).context("saving the model")?;
-            // After a signal whose checkpoint could not be written, the earlier ones are still good.
+            // If the checkpoint of a stopped run could not be written, the earlier ones are still useful.
             if model.card.finished || !interrupt::requested() {
                 keeper.clear()?;
             }
@@ -158,7 +158,7 @@ impl Plan {
         })
     }
 
-    /// The model on the rows for validation, which its card keeps too.
+    /// Evaluates the model on the validation rows and stores the result in its card.
     fn evaluate(&self, model: &mut Model) -> Result<Option<evaluate::Timed>> {
         let timed = self.valid.as_ref().map(|valid| evaluate::evaluate(model, valid)).transpose()?;
         model.card.evaluation = timed.as_ref().map(|timed| timed.evaluation.clone());
@@ -166,18 +166,18 @@ impl Plan {
     }
 }
 
-/// Says what was chosen beside the learning rate.
+/// Reports the choices other than the learning rate.
 fn note_choices(given: &TrainOptions, model: &Model) {
     let chosen = &model.card.options;
     if let (None, Some(epochs), Some(ScoreOptions::Trees(trees))) = (given.epochs, chosen.epochs, &chosen.scores) {
         note!("{} trees, {epochs} epochs: chosen on held-out rows", trees.trees);
     }
     if let Some(ScoreOptions::Linear(LinearOptions { cells: Some(cells), .. })) = &chosen.scores {
-        note!("the weights share {cells} cells, which --memory allows");
+        note!("weights are hashed to {cells} cells to fit in --memory");
     }
 }
 
-/// A model that is saved, and how that went.
+/// A saved model, with the statistics of its training.
 struct Trained {
     model: Model,
     updates: u64,
@@ -207,7 +207,7 @@ impl Trained {
                 "updates_per_second": updates as f64 / train_seconds,
                 "peak_memory_bytes": memory::peak_bytes(),
             });
-            // The figures of the validation rows take the place of those that training has too.
+            // Keys that both have are those of the evaluation.
             let mut object = facts.as_object().cloned().unwrap_or_default();
             object.extend(evaluation.map(|e| e.json()).unwrap_or_default());
             say!("{}", Value::Object(object))?;
@@ -226,7 +226,7 @@ impl Trained {
     }
 }
 
-/// Drops small weights and says what is lost.
+/// Prunes the weights and reports the precision before and after.
 fn prune(model: &mut Model, threshold: f32, valid: Option<&Dataset>) -> Result<()> {
     let precision = |model: &Model| -> Result<String> {
         Ok(match valid {
@@ -244,7 +244,7 @@ fn prune(model: &mut Model, threshold: f32, valid: Option<&Dataset>) -> Result<(
     Ok(())
 }
 
-/// What `--class-weight` says for these classes, as a setting.
+/// The value of `--class-weight` for these classes, as a setting.
 fn class_weight(flag: Option<&Path>, classes: &[String]) -> Result<Option<Value>> {
     Ok(match flag {
         None => None,
@@ -258,15 +258,15 @@ fn unfinished(options: &TrainOptions) -> String {
         Some(ScoreOptions::Linear(LinearOptions { solver: Solver::Batch(batch), .. })) if !interrupt::requested() => {
             format!("the tolerance {} was not reached within {} iterations", batch.tolerance, batch.iterations)
         }
-        _ => "stopped early; the model holds what was reached".into(),
+        _ => "stopped before the end; the model so far was saved".into(),
     }
 }
 
-/// Refuses, before training, a path where no file can be created.
+/// Checks before training that the model file can be created.
 fn check_output(path: &Path) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if path.is_dir() || path.file_name().is_none() {
-        bail!("{}: it is a folder, and the model is a file", path.display());
+        bail!("{}: is a folder; the model must be a file", path.display());
     }
     if !folder.is_dir() {
         bail!("{}: there is no folder {}", path.display(), folder.display());

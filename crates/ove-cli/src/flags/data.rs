@@ -1,4 +1,4 @@
-//! Reading data: the flags of every command that does, and what a model needs of it.
+//! Reading data: the shared flags, and the variants that training and models need.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use super::choice;
 use crate::run::progress;
 use crate::terminal::note;
 
-/// How to read a data file.
+/// Flags for reading a data file.
 #[derive(clap::Args, Clone, Copy)]
 pub struct DataFlags {
     /// Format of the data; detected from the file if not given
@@ -24,13 +24,13 @@ pub struct DataFlags {
     /// Keep only the first label of each row
     #[arg(long)]
     first_label: bool,
-    /// What to do about a row that cannot be read: stop, or skip it, count it and report the first ten places
+    /// For a row that cannot be read: stop, or skip it and report the number and the positions of the first ten
     #[arg(long, value_parser = choice!(OnError), default_value_t = OnError::default())]
     on_error: OnError,
 }
 
 impl DataFlags {
-    /// Reads rows or texts whose classes must be known; texts become rows as `options` say.
+    /// Reads labelled rows or texts; texts are converted to rows with the given options.
     pub fn read(self, path: &Path, options: &TextOptions) -> Result<(Option<Text>, Dataset)> {
         let (text, data) = match read_any(path, &self.options(true))? {
             Input::Rows(data) => (None, data),
@@ -43,20 +43,20 @@ impl DataFlags {
         Ok((text, data))
     }
 
-    /// The same by way of a cache in a folder, where the rows stay.
+    /// Like [`DataFlags::read`], with rows that stay on disk in a cache folder.
     pub fn read_cached(self, folder: &Path, path: &Path, options: &TextOptions) -> Result<(Option<Text>, Dataset)> {
         let bar = progress::counter("{human_pos} rows written to the cache");
         let cached =
             cache::open(folder, path, &self.options(true), options, &mut |rows| bar.set_position(rows as u64))?;
         bar.finish_and_clear();
         if cached.reused {
-            note!("{}: rows of an earlier run", folder.display());
+            note!("{}: using the cache of an earlier run", folder.display());
         }
         report_skipped(&cached.data.skipped, path);
         Ok((cached.text, cached.data))
     }
 
-    /// Reads rows or texts for a model that goes on: terms that its vocabulary lacks are added to it.
+    /// Reads rows or texts to continue the training of a model; new terms are added to its vocabulary.
     pub fn read_more(self, path: &Path, text: Option<&Text>) -> Result<(Option<Text>, Dataset)> {
         let options = self.options(true);
         let (text, data) = match text {
@@ -70,7 +70,7 @@ impl DataFlags {
         Ok((text, data))
     }
 
-    /// Reads rows, or texts if there is something that makes rows of them.
+    /// Reads rows, or texts if a text pipeline is given.
     pub fn read_with(self, text: Option<&Text>, path: &Path, labels_required: bool) -> Result<Dataset> {
         let options = self.options(labels_required);
         let data = match text {
@@ -81,13 +81,13 @@ impl DataFlags {
         Ok(data)
     }
 
-    /// Reads rows or texts for a model: labels become its classes.
+    /// Reads rows or texts for a model, with labels numbered as its classes.
     pub fn read_for(self, model: &Model, path: &Path, labels_required: bool) -> Result<Dataset> {
         let data = self.read_with(model.card.text.as_ref(), path, labels_required)?;
         Ok(fitted(data, &model.card.classes, model.features(), path))
     }
 
-    /// Reads held-out rows or texts like those of training: labels become the classes of these.
+    /// Reads validation rows or texts, with labels numbered as the classes of the training rows.
     pub fn read_like(self, train: &Dataset, text: Option<&Text>, path: &Path) -> Result<Dataset> {
         let data = self.read_with(text, path, true)?;
         Ok(fitted(data, &train.classes, train.features(), path))
@@ -105,13 +105,13 @@ fn fitted(mut data: Dataset, classes: &[String], features: usize, path: &Path) -
     data
 }
 
-/// Prints which rows were left out.
+/// Reports the rows that were skipped.
 fn report_skipped(skipped: &Skipped, path: &Path) {
     let count = skipped.count();
     if count == 0 {
         return;
     }
-    note!("{}: {count} {} left out", path.display(), if count == 1 { "row was" } else { "rows were" });
+    note!("{}: {count} {} skipped", path.display(), if count == 1 { "row was" } else { "rows were" });
     skipped.first().for_each(|message| note!("  {message}"));
     let more = count - skipped.first().count();
     if more > 0 {
@@ -126,9 +126,6 @@ fn warn_of_unknown_features(data: &Dataset, known: usize, path: &Path) {
     let features = data.rows().iter(0..data.len()).flat_map(|row| row.indices);
     let count = features.filter(|&&feature| feature as usize >= known).count();
     if count > 0 {
-        note!(
-            "{}: {count} entries have features that the model does not know (it has {known}); they count as absent",
-            path.display()
-        );
+        note!("{}: {count} entries have features beyond the model's {known}; they are ignored", path.display());
     }
 }

@@ -1,4 +1,4 @@
-//! `ove train --checkpoint`: when a run saves its state, and how it resumes.
+//! `ove train --checkpoint`: saving and resuming the state of a run.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -10,22 +10,23 @@ use ove::train::{Progress, Stop, Training};
 use super::interrupt;
 use crate::terminal::note;
 
-/// Where and how often the state of a run is saved.
+/// Flags of checkpoints.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Checkpoints")]
 pub struct CheckpointFlags {
-    /// Save the state of the run to this folder, for --resume after any interruption; Ctrl-C and SIGTERM save once more
+    /// Save checkpoints to this folder, for --resume after an interruption; Ctrl-C and SIGTERM save a last one
     #[arg(long, value_name = "DIR")]
     checkpoint: Option<PathBuf>,
-    /// Interval: a time such as 30s, 5min or 2h, or a number of epochs (batch solver: iterations) such as 1epoch
+    /// Interval between checkpoints: a duration such as 30s, 5min or 2h, or a number of epochs (batch solver:
+    /// iterations) such as 1epoch
     #[arg(long, value_name = "TIME|EPOCHS", default_value_t = Every::default(), requires = "checkpoint")]
     checkpoint_every: Every,
-    /// Resume from the newest complete checkpoint, with the same data and options; from the start if there is none
+    /// Resume from the newest usable checkpoint, with the same data and options; start anew if there is none
     #[arg(long, requires = "checkpoint")]
     resume: bool,
 }
 
-/// The checkpoints of a run, if it keeps any.
+/// The checkpoints of a run, if there are any.
 #[derive(Default)]
 pub struct Keeper {
     checkpoints: Option<Checkpoints>,
@@ -48,18 +49,17 @@ impl CheckpointFlags {
         let checkpoints = Checkpoints::new(folder, self.checkpoint_every).context("--checkpoint")?;
         if !self.resume && !checkpoints.is_empty() {
             bail!(
-                "{} holds checkpoints of a run that did not end; --resume goes on with it, another folder or an empty one \
-                 begins anew",
+                "{} has checkpoints of an unfinished run; resume it with --resume, or use an empty folder",
                 folder.display()
             );
         }
         let mut keeper = Keeper::default();
         if self.resume {
             let newest = checkpoints.newest()?;
-            newest.passed_over.iter().for_each(|error| note!("passed over: {error}"));
+            newest.passed_over.iter().for_each(|error| note!("skipped: {error}"));
             match &newest.saved {
-                Some(saved) => note!("going on from {}", saved.path().display()),
-                None => note!("{}: no checkpoint to go on from; beginning anew", folder.display()),
+                Some(saved) => note!("resuming from {}", saved.path().display()),
+                None => note!("{}: no checkpoint to resume from; starting anew", folder.display()),
             }
             keeper.resumed = newest.saved.is_some();
             keeper.saved = newest.saved;
@@ -75,10 +75,11 @@ impl Keeper {
         self.saved.take()
     }
 
-    /// Writes a checkpoint if one is due, or if the run is to stop; whether it is. A disk that is full now may not be
-    /// full next time, so a failure is reported and the run goes on.
+    /// Writes a checkpoint if one is due or the run is to stop; returns whether it stops.
+    ///
+    /// A failure, such as a full disk, may be temporary: it is reported, and the run continues.
     pub fn update(&mut self, training: &Training<'_>, progress: &Progress) -> ControlFlow<Stop> {
-        // Read once: a request that comes while a checkpoint is written is for the next step, when it gets its own.
+        // Read once: a request during the write is handled at the next step, with a checkpoint of its own.
         let stops = interrupt::requested();
         let kept = if stops { ControlFlow::Break(Stop::Keep) } else { ControlFlow::Continue(()) };
         let Some(checkpoints) = &mut self.checkpoints else { return kept };
@@ -95,18 +96,18 @@ impl Keeper {
             }
             Ok(()) => kept,
             Err(error) => {
-                note!("warning: no checkpoint: {error}");
+                note!("warning: the checkpoint could not be written: {error}");
                 kept
             }
         }
     }
 
-    /// Whether Ctrl-C ended the run and a checkpoint holds what was reached.
+    /// Whether Ctrl-C ended the run with a checkpoint.
     pub fn stopped(&self) -> bool {
         self.stopped
     }
 
-    /// Removes the checkpoints of a run whose model is saved.
+    /// Removes the checkpoints, after the model is saved.
     pub fn clear(&self) -> Result<()> {
         Ok(self.checkpoints.as_ref().map_or(Ok(()), Checkpoints::clear)?)
     }

@@ -1,4 +1,4 @@
-//! The paper's comparison: one data set, four methods, the same measures for each.
+//! The paper's comparison: four methods on one data set, with the same metrics for each.
 
 use std::time::Instant;
 
@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 
 use super::{interrupt, progress};
 
-/// What the methods of a comparison share, and what only the stochastic and the full ones have, as settings by name.
+/// The settings of a comparison, by name.
 pub struct Settings {
-    /// Of all methods.
+    /// Settings of all methods.
     pub shared: Value,
-    /// Of the subsampled bound.
+    /// Settings of the stochastic method.
     pub stochastic: Value,
-    /// Of the full sums.
+    /// Settings of the batch methods.
     pub batch: Value,
 }
 
@@ -42,18 +42,18 @@ impl Settings {
 
 /// λ/2·‖w‖².
 fn penalty(scores: &Scores, options: &TrainOptions) -> f64 {
-    let linear = scores.linear().expect("every method trains linear scores");
+    let linear = scores.linear().expect("the scores are linear");
     let square = linear.table().iter().map(|&w| f64::from(w) * f64::from(w)).sum::<f64>();
     0.5 * options.l2.unwrap_or(0.0) * square
 }
 
-/// Trains by one method and evaluates the model on the test rows.
+/// Trains with one method and evaluates the model on the test rows.
 pub fn run(method: Method, settings: &Settings, train: &Dataset, test: &Dataset) -> Result<Outcome> {
     let options = settings.of(method)?;
     let examples = Examples::of(train);
     let mut line = progress::Line::new(train.len());
     let mut curve = Vec::new();
-    let (mut current_penalty, mut seen) = (0.0, 0.0);
+    let (mut current_penalty, mut next) = (0.0, 0.0);
     let start = Instant::now();
     let trained = interrupt::held(|| {
         let mut training = Training::new(examples, &options, Start::default())?;
@@ -62,13 +62,13 @@ pub fn run(method: Method, settings: &Settings, train: &Dataset, test: &Dataset)
                 Method::OneVsEachStochastic => progress.updates as f64 / train.len() as f64,
                 _ => progress.updates as f64,
             };
-            // The penalty changes slowly and needs the whole table: computing it each time the run has grown by 2 % is
-            // enough.
-            if epochs >= seen
+            // The penalty changes slowly and needs the whole table, so it is computed whenever the epochs have grown by
+            // 2 %.
+            if epochs >= next
                 && let Some(scores) = training.snapshot()
             {
                 current_penalty = penalty(&scores, &options);
-                seen = (1.02 * epochs).max(epochs.floor() + 1.0);
+                next = (1.02 * epochs).max(epochs.floor() + 1.0);
             }
             let bound = progress.bound.unwrap_or_default() - current_penalty;
             curve.push(CurvePoint { seconds: start.elapsed().as_secs_f64(), epochs, bound });
@@ -83,7 +83,7 @@ pub fn run(method: Method, settings: &Settings, train: &Dataset, test: &Dataset)
     line.finish();
     stop_if_interrupted()?;
 
-    let linear = trained.scores.linear().expect("every method trains linear scores");
+    let linear = trained.scores.linear().expect("the scores are linear");
     let maximum = batch::bound(&examples, &options, &linear) - penalty(&trained.scores, &options);
     drop(linear);
     let model = trained.into_model(train, &examples);
@@ -91,7 +91,7 @@ pub fn run(method: Method, settings: &Settings, train: &Dataset, test: &Dataset)
     Ok(Outcome { method, model, evaluation, maximum, train_seconds, curve })
 }
 
-/// Fails after Ctrl-C, which ends a series of runs.
+/// Fails after Ctrl-C, to end a series of runs.
 pub fn stop_if_interrupted() -> Result<()> {
     if interrupt::requested() { bail!("stopped") } else { Ok(()) }
 }

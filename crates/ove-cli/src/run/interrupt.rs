@@ -1,7 +1,7 @@
 //! Ctrl-C and SIGTERM.
 //!
-//! During training, the first one ends the run after the current batch, so that the model reached so far can be saved;
-//! a second one ends the program at once. At any other time the first one does: nothing is half-written then.
+//! During training, the first one ends the run after the current batch, so that the model so far can be saved; a second
+//! one ends the program at once. At any other time the first one ends the program: no file is incomplete then.
 
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
@@ -12,11 +12,10 @@ use anyhow::{Context, Result};
 
 use crate::terminal::note;
 
-/// Signals this soon after the first are the same request: some programs send theirs to a process and again to its
-/// group.
+/// Signals within this time after the first are ignored: some programs signal a process and then its group.
 const ECHO: Duration = Duration::from_millis(500);
 
-/// Time of the first one.
+/// Time of the first signal.
 static FIRST: OnceLock<Instant> = OnceLock::new();
 static HELD: AtomicBool = AtomicBool::new(false);
 
@@ -33,7 +32,7 @@ pub fn install() -> Result<()> {
             return;
         }
         let _ = FIRST.set(Instant::now());
-        note!("\nstopping; press Ctrl-C again to give up what was reached");
+        note!("\nstopping; press Ctrl-C again to quit without saving");
     })
     .context("listening for Ctrl-C")
 }

@@ -1,7 +1,7 @@
 //! `--log`: `metrics.jsonl`, one object per line, and an event file for TensorBoard.
 //!
-//! An event file is a list of records, each with its length and two checksums; a record is a protocol buffer. Both
-//! formats are small enough to be written without a library:
+//! An event file is a list of records with lengths and checksums; a record is a protocol buffer. Both formats are
+//! simple enough to be written without a library:
 //!
 //! ```text
 //! record   length: u64   crc(length): u32   bytes   crc(bytes): u32              crc is CRC-32C, masked
@@ -107,12 +107,12 @@ fn record(bytes: &[u8]) -> Vec<u8> {
     [&length[..], &masked(&length).to_le_bytes(), bytes, &masked(bytes).to_le_bytes()].concat()
 }
 
-/// Checksum as TFRecord masks it: the CRC of bytes that contain their own CRC would be degenerate.
+/// The masked checksum of TFRecord: the CRC of bytes that contain their own CRC would be degenerate.
 fn masked(bytes: &[u8]) -> u32 {
     crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8)
 }
 
-/// The polynomial of Castagnoli, bit by bit: a few hundred bytes per second need no table.
+/// CRC-32C, bit by bit: a few hundred bytes per second need no table.
 fn crc32c(bytes: &[u8]) -> u32 {
     let step = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ 0x82f6_3b78 } else { crc >> 1 };
     !bytes.iter().fold(!0, |crc, &byte| (0..8).fold(crc ^ u32::from(byte), step))

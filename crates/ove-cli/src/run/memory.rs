@@ -2,12 +2,12 @@
 
 pub use ove::options::Bytes;
 
-/// Peak memory so far; known on Linux.
+/// Peak memory so far, on Linux.
 pub fn peak_bytes() -> Option<u64> {
     status("VmHWM:")
 }
 
-/// Current memory; known on Linux.
+/// Current memory, on Linux.
 pub fn resident_bytes() -> Option<u64> {
     status("VmRSS:")
 }

@@ -1,4 +1,4 @@
-//! Progress on a terminal while training runs: bound, rate and time left.
+//! The progress line of training on a terminal: bound, speed and time left.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use ove::train::Progress;
 
 const STEPS: u64 = 10_000;
 
-/// Bars are hidden where stderr is not a terminal.
+/// Bars are hidden if stderr is not a terminal.
 fn target() -> ProgressDrawTarget {
     if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() }
 }
@@ -19,13 +19,13 @@ pub fn bar(length: u64, details: &str) -> ProgressBar {
     ProgressBar::with_draw_target(Some(length), target()).with_style(style.expect("a well-formed template"))
 }
 
-/// A counter on stderr without a known end.
+/// A counter on stderr, without a known end.
 pub fn counter(details: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(details).expect("a well-formed template");
     ProgressBar::with_draw_target(None, target()).with_style(style)
 }
 
-/// The bound, smoothed over about the last hundred batches; that of the batch solver is exact and not smoothed.
+/// The bound, smoothed over about the last hundred batches, except for the batch solver, whose bound is exact.
 pub fn smooth(bound: Option<f64>, progress: &Progress) -> Option<f64> {
     match (bound, progress.bound) {
         (Some(bound), Some(new)) if progress.learning_rate.is_some() => Some(bound + 0.01 * (new - bound)),

@@ -1,6 +1,6 @@
-//! Progress of a run, reported while it lasts to a page (`--watch`) and to a folder (`--log`).
+//! Reports the progress of a run to a page (`--watch`) and to a folder (`--log`).
 //!
-//! Error and nlpd of held-out rows are measured at fixed shares of the work, so they do not depend on the clock.
+//! Error and nlpd of validation rows are measured at fixed shares of the work, so they do not depend on the clock.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -18,21 +18,21 @@ use crate::terminal::note;
 /// Time between two reports.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Number of times that held-out rows are measured along a run.
+/// Number of measurements on validation rows during a run.
 const MEASURES: u32 = 20;
 
-/// About how many of the held-out rows are measured.
+/// Approximate number of validation rows in a measurement.
 const HELD_OUT: usize = 1000;
 
-/// Where the progress of a run is reported.
+/// Flags for reporting the progress of a run.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Watching")]
 pub struct RecordFlags {
-    /// Show the run on a page while it lasts, at this address of this machine (by default on a free port)
+    /// Show the progress on a web page at this local address (default: a free port)
     #[cfg(feature = "serve")]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1:0")]
     watch: Option<String>,
-    /// Write TensorBoard event files and metrics.jsonl into this folder
+    /// Write TensorBoard event files and metrics.jsonl to this folder
     #[arg(long, value_name = "DIR")]
     log: Option<PathBuf>,
 }
@@ -42,36 +42,36 @@ pub struct RecordFlags {
 pub struct Moment {
     /// Seconds since the start.
     pub seconds: f64,
-    /// The share of the work, from 0 to 1.
+    /// The share of the work that is done, from 0 to 1.
     pub done: f64,
-    /// The epoch, or the iteration of the batch solver; `None` for trees, whose nodes are each in their own.
+    /// The epoch, or the iteration of the batch solver; `None` for trees, whose nodes are in different epochs.
     pub epoch: Option<usize>,
-    /// Rows visited, or evaluations of the batch solver.
+    /// Number of rows visited, or of evaluations of the batch solver.
     pub updates: u64,
-    /// Average rate since the start.
+    /// Mean number of updates per second since the start.
     pub updates_per_second: f64,
     /// The bound per row, smoothed; `None` for trees.
     pub bound: Option<f64>,
-    /// The current rate of the stochastic solver.
+    /// The current learning rate of the stochastic solver.
     pub learning_rate: Option<f64>,
-    /// The last error of held-out rows.
+    /// The last error on validation rows.
     pub error: Option<f64>,
-    /// The last nlpd of held-out rows.
+    /// The last nlpd on validation rows.
     pub nlpd: Option<f64>,
     /// Memory in use.
     pub memory_bytes: Option<u64>,
 }
 
-/// A place where moments of a run are reported.
+/// A destination of progress reports.
 pub trait Sink: Send {
-    /// Reports a moment, with all measurements of held-out rows so far.
+    /// Reports a moment, with all measurements on validation rows so far.
     fn write(&mut self, moment: &Moment, held_out: &[HeldOutPoint]) -> Result<()>;
 
-    /// The run is over.
+    /// Ends the report.
     fn finish(self: Box<Self>) {}
 }
 
-/// Follows a run and reports its progress.
+/// Observes a run and reports its progress.
 pub struct Recorder {
     start: Instant,
     reported: Option<Instant>,
@@ -84,7 +84,7 @@ pub struct Recorder {
 }
 
 impl RecordFlags {
-    /// Opens log and page before the data is read, so that errors show up early.
+    /// Opens log and page before the data are read, so that errors show up early.
     pub fn open(&self) -> Result<Recorder> {
         let mut recorder = Recorder::default();
         if let Some(folder) = &self.log {
@@ -99,7 +99,7 @@ impl RecordFlags {
 }
 
 impl Default for Recorder {
-    /// Reports nowhere.
+    /// A recorder without sinks.
     fn default() -> Self {
         Recorder {
             start: Instant::now(),
@@ -126,19 +126,19 @@ impl Recorder {
         !self.sinks.is_empty()
     }
 
-    /// Measures some of these rows along the run.
+    /// Uses a sample of these rows for measurements during the run.
     pub fn measure_on(&mut self, data: &Dataset) {
         self.rows_held_out = Some(Examples::of(data).thinned(data.len().div_ceil(HELD_OUT)));
     }
 
-    /// Measures some of the held-out rows, unless others were given, where somebody will see it.
+    /// Uses a sample of held-out rows for measurements, unless others were given or nothing is reported.
     pub fn hold_out(&mut self, rows: &Examples<'_>) {
         if self.is_used() && self.rows_held_out.is_none() {
             self.rows_held_out = Some(rows.thinned(rows.len().div_ceil(HELD_OUT)));
         }
     }
 
-    /// Takes the progress of a run.
+    /// Records the progress of a run.
     pub fn update(&mut self, training: &Training<'_>, progress: &Progress) {
         self.bound = progress::smooth(self.bound, progress);
         let measures = f64::from(MEASURES);
@@ -147,10 +147,10 @@ impl Recorder {
             && let Some(data) = &self.rows_held_out
             && let Some(measured) = measure(data, training, progress.updates)
         {
-            // A run that resumes from a checkpoint starts past its first marks.
+            // A resumed run starts after the first measurements.
             self.held_out.resize((progress.done * measures) as usize, measured);
         }
-        // The nodes of trees are in epochs of their own.
+        // The nodes of trees are in different epochs.
         self.moment.epoch = progress.bound.map(|_| progress.epoch);
         self.moment.learning_rate = progress.learning_rate;
         self.moment.bound = self.bound.map(|bound| bound / self.rows);
@@ -176,19 +176,19 @@ impl Recorder {
         self.sinks.retain_mut(|sink| match sink.write(&self.moment, &self.held_out) {
             Ok(()) => true,
             Err(error) => {
-                // Hours of training are worth more than their log.
-                note!("the log ends here: {error:#}");
+                // A failing log must not stop the training.
+                note!("warning: the log could not be written and ends here: {error:#}");
                 false
             }
         });
     }
 
-    /// The curves of error and nlpd so far.
+    /// The measurements of error and nlpd so far.
     pub fn held_out(&self) -> Vec<HeldOutPoint> {
         self.held_out.clone()
     }
 
-    /// Ends the record with the evaluation on all held-out rows.
+    /// Ends the record with the evaluation on all validation rows.
     pub fn finish(mut self, evaluation: Option<&Evaluation>) {
         self.moment.error = evaluation.map(|e| e.error);
         self.moment.nlpd = evaluation.map(|e| e.nlpd);
@@ -197,8 +197,8 @@ impl Recorder {
     }
 }
 
-/// Error and nlpd of some rows now, if the scores can be copied: a second table has to be small beside what the weights
-/// may take.
+/// The current error and nlpd on some rows; `None` if a copy of the scores would be large relative to the memory
+/// budget.
 fn measure(data: &Dataset, training: &Training<'_>, updates: u64) -> Option<HeldOutPoint> {
     let (examples, options) = (training.examples(), training.options());
     let weights = (examples.rows.features() as u64 + 1) * examples.classes as u64;

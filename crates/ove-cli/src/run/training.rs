@@ -1,4 +1,4 @@
-//! A training run as the command line drives it: a line that shows how far it is, checkpoints, a record, and Ctrl-C.
+//! The training run of the command line: progress line, checkpoints, record and Ctrl-C.
 
 use std::ops::ControlFlow;
 
@@ -10,24 +10,24 @@ use super::record::Recorder;
 use super::{interrupt, progress};
 use crate::terminal::note;
 
-/// Follows a run.
+/// Observes a run and may stop it.
 pub struct Follower<'a> {
     pub keeper: &'a mut Keeper,
     pub recorder: &'a mut Recorder,
     line: Option<progress::Line>,
     trying: Option<ProgressBar>,
     rows: usize,
-    /// Rows visited, once the run is over.
+    /// Number of rows visited, after the run.
     pub updates: u64,
 }
 
 impl<'a> Follower<'a> {
-    /// Follows a run on this many rows.
+    /// For a run on this many rows.
     pub fn new(rows: usize, keeper: &'a mut Keeper, recorder: &'a mut Recorder) -> Self {
         Follower { keeper, recorder, line: None, trying: None, rows, updates: 0 }
     }
 
-    /// Takes what happens, and decides whether the run goes on.
+    /// Handles an event; returns whether the run stops.
     pub fn follow(&mut self, event: Event<'_>) -> ControlFlow<Stop> {
         match event {
             Event::Choosing => {
@@ -45,11 +45,15 @@ impl<'a> Follower<'a> {
                 );
             }
             Event::TooFewRows => {
-                note!("too few rows to hold some out: nothing is chosen on them, no temperature fitted")
+                note!(
+                    "too few rows for a validation split: the default epochs and learning rate are used, uncalibrated"
+                )
             }
             Event::HeldOut(rows) => self.recorder.hold_out(&rows),
             Event::Step { training, progress } => return self.step(training, progress),
-            Event::Retrying { learning_rate } => note!("diverged; trying a learning rate of {learning_rate:.1e}"),
+            Event::Retrying { learning_rate } => {
+                note!("training diverged; retrying with a learning rate of {learning_rate:.1e}")
+            }
             Event::Trained(trained) => {
                 self.updates = trained.updates;
                 if let Some(line) = self.line.take() {
@@ -78,7 +82,7 @@ impl<'a> Follower<'a> {
     }
 }
 
-/// A run that is stopped gives the model that it has reached.
+/// Stops and keeps the model so far.
 fn keep(flow: ControlFlow<()>) -> ControlFlow<Stop> {
     match flow {
         ControlFlow::Break(()) => ControlFlow::Break(Stop::Keep),

@@ -1,10 +1,10 @@
-//! Answers in JSON; one that went wrong has a status, and says why.
+//! JSON responses; errors have a status and a message.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-/// Why a request has no answer.
+/// An error response.
 #[derive(Debug)]
 pub struct Fault {
     status: StatusCode,
@@ -12,18 +12,18 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// With a status of its own.
+    /// An error with a status and a message.
     pub fn new(status: StatusCode, error: impl Into<String>) -> Self {
         Fault { status, error: error.into() }
     }
 
-    /// Its status.
+    /// The status.
     #[cfg(test)]
     pub fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// JSON, but not what the description asks for.
+    /// An error for valid JSON that does not match the schema.
     pub fn unprocessable(error: impl Into<String>) -> Self {
         Fault::new(StatusCode::UNPROCESSABLE_ENTITY, error)
     }
@@ -44,7 +44,7 @@ impl IntoResponse for Fault {
     }
 }
 
-/// JSON.
+/// A JSON response.
 pub fn json(value: &Value) -> Response {
     let mut response = value.to_string().into_response();
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -1,12 +1,11 @@
-//! The page, part of the program so that it needs no files: `make page` builds `assets/page` from the folder `page` of
-//! the repository.
+//! The web page, included in the binary: `make page` builds `assets/page` from the folder `page` of the repository.
 
 use axum::Router;
 use axum::http::header::{self, HeaderName};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-/// Allows nothing but what this server sends; charts set their width by a style attribute.
+/// Allows only content from this server; charts set their width by a style attribute.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; \
                       img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -28,7 +27,7 @@ fn file(kind: &'static str, text: impl IntoResponse) -> Response {
         (header::CONTENT_TYPE, kind),
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        // The files of the next version have the same names.
+        // File names do not change between versions.
         (header::CACHE_CONTROL, "no-cache"),
     ];
     (headers, text).into_response()

@@ -1,4 +1,4 @@
-//! The body of a request: JSON, not too long, and not too slow.
+//! Reads the JSON body of a request, with limits on its length and time.
 
 use std::time::Duration;
 
@@ -11,20 +11,20 @@ use tokio::time::timeout;
 
 use super::answer::Fault;
 
-/// The longest body that is read.
+/// Maximum length of a body.
 pub const MOST_BYTES: usize = 4 << 20;
 
-/// How much of a body that is too long is read and discarded, so that its sender receives the reason.
+/// Maximum length of a body that is read and discarded, so that its sender receives the error.
 const DISCARDED_BYTES: usize = 256 << 20;
 
-/// How long a body may take to arrive.
+/// Maximum time for a body to arrive.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The JSON in a body.
+/// Reads the JSON of a body.
 pub async fn json(request: Request) -> Result<Value, Fault> {
     let (head, mut body) = request.into_parts();
     if !is_json(&head.headers) {
-        let error = "the content type has to be application/json";
+        let error = "the content type must be application/json";
         return Err(Fault::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, error));
     }
     let waits = head.headers.contains_key(header::EXPECT);
@@ -48,27 +48,27 @@ fn announced(headers: &HeaderMap) -> Option<usize> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// The bytes of a body. A sender that waits for permission (`Expect: 100-continue`) is refused before it sends.
+/// Reads the bytes of a body. With `Expect: 100-continue`, a body that is too long is rejected before it is sent.
 async fn read(body: &mut Body, announced: Option<usize>, waits: bool) -> Result<Bytes, Fault> {
     let too_long = || {
-        let error = format!("the body is too long: it may have {MOST_BYTES} bytes");
+        let error = format!("the body is too long: it may have at most {MOST_BYTES} bytes");
         Fault::new(StatusCode::PAYLOAD_TOO_LARGE, error)
     };
     let announced = announced.unwrap_or(0);
     if announced > MOST_BYTES && (waits || announced > DISCARDED_BYTES) {
         return Err(too_long());
     }
-    let (mut bytes, mut seen) = (Vec::new(), 0);
+    let (mut bytes, mut received) = (Vec::new(), 0);
     while let Some(frame) = body.frame().await {
         let frame =
-            frame.map_err(|error| Fault::new(StatusCode::BAD_REQUEST, format!("the body broke off: {error}")))?;
+            frame.map_err(|error| Fault::new(StatusCode::BAD_REQUEST, format!("the body is incomplete: {error}")))?;
         let Ok(data) = frame.into_data() else { continue };
-        seen += data.len();
-        if seen <= MOST_BYTES {
+        received += data.len();
+        if received <= MOST_BYTES {
             bytes.extend_from_slice(&data);
-        } else if seen > DISCARDED_BYTES {
+        } else if received > DISCARDED_BYTES {
             return Err(too_long());
         }
     }
-    if seen > MOST_BYTES { Err(too_long()) } else { Ok(bytes.into()) }
+    if received > MOST_BYTES { Err(too_long()) } else { Ok(bytes.into()) }
 }

@@ -1,4 +1,4 @@
-//! The model's card as a piece of a page, with the charts of the reports.
+//! The model card as an HTML fragment, with the charts of the reports.
 
 use ove_report::{Section, model};
 

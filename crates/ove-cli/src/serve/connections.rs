@@ -1,4 +1,4 @@
-//! Connections: each has its time limits, and none can take the place of all others.
+//! Connections, with limits on their number and times.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use hyper_util::service::TowerToHyperService;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
-/// How long a request's head may take to arrive, and a connection may be idle.
+/// Maximum time for the head of a request to arrive, and for a connection to be idle.
 const HEAD: Duration = Duration::from_secs(10);
 
-/// How long requests may take to end once the server has to stop.
+/// Maximum time for the current requests when the server stops.
 const LAST_ANSWERS: Duration = Duration::from_secs(10);
 
-/// Connections beyond these wait until others end.
+/// Maximum number of connections; further ones wait.
 const MOST: usize = 8192;
 
-/// Room for connections.
+/// A semaphore that limits the number of connections.
 #[derive(Clone)]
 pub struct Room(Arc<Semaphore>);
 
@@ -33,15 +33,15 @@ impl Default for Room {
 }
 
 impl Room {
-    /// How many connections are open.
+    /// Number of open connections.
     pub fn taken(&self) -> usize {
         MOST - self.0.available_permits()
     }
 }
 
-/// Answers requests until `stop` ends, then those that have begun.
+/// Serves requests until `stop` completes, then finishes the current ones.
 pub async fn serve(listener: TcpListener, router: Router, stop: impl Future<Output = ()>, room: Room) -> Result<()> {
-    // Some systems start with few; what cannot be raised stays.
+    // The default limit of some systems is low; a failure to raise it is ignored.
     let _ = rlimit::increase_nofile_limit(2 * MOST as u64);
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let graceful = GracefulShutdown::new();
@@ -49,7 +49,7 @@ pub async fn serve(listener: TcpListener, router: Router, stop: impl Future<Outp
         loop {
             let place = room.0.clone().acquire_owned().await?;
             let Ok((stream, _)) = listener.accept().await else {
-                // Out of file descriptors, or a peer that is gone already: others go on.
+                // Out of file descriptors, or the peer has already closed the connection.
                 sleep(Duration::from_millis(20)).await;
                 continue;
             };
@@ -59,7 +59,7 @@ pub async fn serve(listener: TcpListener, router: Router, stop: impl Future<Outp
             let service = TowerToHyperService::new(router.clone());
             let connection = graceful.watch(builder.serve_connection(TokioIo::new(stream), service));
             tokio::spawn(async move {
-                // A peer that breaks off is no fault of ours.
+                // Errors of the peer are ignored.
                 let _ = connection.await;
                 drop(place);
             });

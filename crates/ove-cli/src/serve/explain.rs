@@ -1,5 +1,4 @@
-//! Explains a class: the words of a text that contribute most to its score, its largest weights, and its nearest
-//! rivals.
+//! Explains a class: the features of a row that contribute most to its score, its largest weights, and similar classes.
 
 use ove::{Dataset, Prediction};
 use serde_json::{Value, json};
@@ -8,16 +7,16 @@ use super::request::Explain;
 use super::served::Served;
 use super::work::rows;
 
-/// How many rivals are named.
+/// Maximum number of rivals.
 const RIVALS: usize = 5;
 
-/// Number of highest-weighted words that find its rivals.
+/// Number of features with the largest weights that define the rivals.
 const WORDS: usize = 50;
 
 /// The explanation.
 pub fn explain(served: &Served, asked: &Explain) -> Value {
     let (class, model) = (asked.class, &served.model);
-    let weights = falling(model.weights_of(class));
+    let weights = descending(model.weights_of(class));
     let mut answer = json!({
         "class": served.label(class),
         "count": model.card.counts[class as usize],
@@ -33,30 +32,30 @@ pub fn explain(served: &Served, asked: &Explain) -> Value {
     }
     if let Some(input) = &asked.input {
         let data = rows(&[input], served);
-        let products = falling(model.explain(data.rows().row(0), class));
+        let products = descending(model.explain(data.rows().row(0), class));
         answer["row"] = sides(served, &products, asked.top, "product");
     }
     answer
 }
 
-/// The largest first; equal ones by feature.
-fn falling(mut weights: Vec<(u32, f32)>) -> Vec<(u32, f32)> {
+/// Sorts by decreasing weight, ties by feature.
+fn descending(mut weights: Vec<(u32, f32)>) -> Vec<(u32, f32)> {
     weights.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     weights
 }
 
-/// The first positive and the last negative entries of a list in falling order.
-fn sides(served: &Served, falling: &[(u32, f32)], count: usize, what: &str) -> Value {
+/// The largest positive and negative entries of a sorted list.
+fn sides(served: &Served, sorted: &[(u32, f32)], count: usize, what: &str) -> Value {
     let name = |d: u32| served.model.card.feature_name(d as usize).map_or_else(|| d.to_string(), str::to_owned);
     let shown = |&(d, number): &(u32, f32)| json!({ "feature": name(d), "index": d, what: number });
-    let speak_for = falling.iter().take(count).take_while(|(_, number)| *number > 0.0);
-    let against = falling.iter().rev().take(count).take_while(|(_, number)| *number < 0.0);
-    json!({ "for": speak_for.map(shown).collect::<Vec<_>>(), "against": against.map(shown).collect::<Vec<_>>() })
+    let positive = sorted.iter().take(count).take_while(|(_, number)| *number > 0.0);
+    let negative = sorted.iter().rev().take(count).take_while(|(_, number)| *number < 0.0);
+    json!({ "for": positive.map(shown).collect::<Vec<_>>(), "against": negative.map(shown).collect::<Vec<_>>() })
 }
 
-/// The classes that a row of the words that speak most for this class, each as much as it does, would be taken for instead.
-fn rivals(served: &Served, class: u32, falling: &[(u32, f32)]) -> Vec<Value> {
-    let mut words: Vec<(u32, f32)> = falling.iter().copied().take(WORDS).take_while(|&(_, w)| w > 0.0).collect();
+/// The rivals of a class: the top classes of a row with its largest weights as values, except the class itself.
+fn rivals(served: &Served, class: u32, sorted: &[(u32, f32)]) -> Vec<Value> {
+    let mut words: Vec<(u32, f32)> = sorted.iter().copied().take(WORDS).take_while(|&(_, w)| w > 0.0).collect();
     let length = words.iter().map(|(_, w)| w * w).sum::<f32>().sqrt();
     if length == 0.0 {
         return Vec::new();
@@ -70,7 +69,7 @@ fn rivals(served: &Served, class: u32, falling: &[(u32, f32)]) -> Vec<Value> {
     rivals.map(|&Prediction { class, .. }| described(served, class)).collect()
 }
 
-/// A class with how often it occurs.
+/// A class with its number of training rows.
 pub fn described(served: &Served, class: u32) -> Value {
     let mut value = json!({ "class": served.label(class), "count": served.model.card.counts[class as usize] });
     if let Some(name) = served.name(class) {

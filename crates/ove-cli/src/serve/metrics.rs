@@ -1,4 +1,4 @@
-//! Counters for Prometheus, in its text form.
+//! Prometheus metrics, in the text format.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use crate::run::memory;
 
-/// Upper ends of the bins of the histogram, in seconds.
+/// Upper bounds of the histogram buckets, in seconds.
 const SECONDS: [f64; 10] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0];
 
-/// What is counted.
+/// The metrics of the server.
 #[derive(Default)]
 pub struct Metrics {
     requests: Mutex<BTreeMap<(&'static str, u16), u64>>,
@@ -29,7 +29,7 @@ struct Histogram {
 }
 
 impl Metrics {
-    /// An answer.
+    /// Records a response.
     pub fn answered(&self, path: &'static str, status: u16, took: Duration) {
         *self.requests.lock().expect("no panic while it is locked").entry((path, status)).or_default() += 1;
         let mut seconds = self.seconds.lock().expect("no panic while it is locked");
@@ -39,36 +39,36 @@ impl Metrics {
         histogram.sum += took;
     }
 
-    /// Rows to predict.
+    /// Adds predicted rows.
     pub fn add_rows(&self, rows: usize) {
         self.rows.fetch_add(rows as u64, Relaxed);
     }
 
-    /// A model that was loaded again, or could not be.
-    pub fn model_loaded(&self, well: bool) {
-        let counter = if well { &self.loads } else { &self.failed_loads };
+    /// Records a reload of the model, successful or not.
+    pub fn model_loaded(&self, success: bool) {
+        let counter = if success { &self.loads } else { &self.failed_loads };
         counter.fetch_add(1, Relaxed);
     }
 
-    /// Everything, with how many pieces of work wait and how many connections are open.
+    /// All metrics as text, with the number of waiting tasks and open connections.
     pub fn text(&self, waiting: usize, connections: usize) -> String {
         let mut out = String::new();
-        head(&mut out, "ove_requests_total", "counter", "Requests answered, by path and status.");
+        head(&mut out, "ove_requests_total", "counter", "Requests by path and status.");
         for ((path, status), count) in &*self.requests.lock().expect("no panic while it is locked") {
             line(&mut out, format_args!("ove_requests_total{{path=\"{path}\",status=\"{status}\"}} {count}"));
         }
-        head(&mut out, "ove_request_seconds", "histogram", "Time from a request's head to its answer.");
+        head(&mut out, "ove_request_seconds", "histogram", "Time from the head of a request to its response.");
         for (path, histogram) in &*self.seconds.lock().expect("no panic while it is locked") {
             histogram.write(&mut out, path);
         }
         let resident = memory::resident_bytes().unwrap_or(0);
         for (name, kind, help, value) in [
             ("ove_rows_total", "counter", "Rows predicted.", self.rows.load(Relaxed)),
-            ("ove_waiting", "gauge", "Pieces of work that wait or are worked on.", waiting as u64),
-            ("ove_connections", "gauge", "Connections that are open.", connections as u64),
-            ("ove_model_loads_total", "counter", "Times the model was loaded again.", self.loads.load(Relaxed)),
-            ("ove_model_load_failures_total", "counter", "Times that failed.", self.failed_loads.load(Relaxed)),
-            ("process_resident_memory_bytes", "gauge", "Memory in use.", resident),
+            ("ove_waiting", "gauge", "Requests waiting or in progress.", waiting as u64),
+            ("ove_connections", "gauge", "Open connections.", connections as u64),
+            ("ove_model_loads_total", "counter", "Successful reloads of the model.", self.loads.load(Relaxed)),
+            ("ove_model_load_failures_total", "counter", "Failed reloads.", self.failed_loads.load(Relaxed)),
+            ("process_resident_memory_bytes", "gauge", "Resident memory.", resident),
         ] {
             head(&mut out, name, kind, help);
             line(&mut out, format_args!("{name} {value}"));
@@ -95,5 +95,5 @@ fn head(out: &mut String, name: &str, kind: &str, help: &str) {
 }
 
 fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
-    writeln!(out, "{text}").expect("a string takes everything");
+    writeln!(out, "{text}").expect("writing to a string does not fail");
 }

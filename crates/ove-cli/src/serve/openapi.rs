@@ -1,5 +1,4 @@
-//! The description of the interface, true for the model that is served: whether it takes texts, and how its features
-//! are named.
+//! The OpenAPI description of the server for its model: whether it accepts texts, and the names of its features.
 
 use serde_json::{Value, json};
 
@@ -17,7 +16,7 @@ pub fn describe(served: &Served, token: bool) -> Value {
     let weighed = object(&[("feature", word.clone()), ("index", count.clone()), ("weight", number.clone())], 3);
     let product = object(&[("feature", word), ("index", count.clone()), ("product", number.clone())], 3);
     let list = |items: &Value| json!({ "type": "array", "items": items });
-    let name = json!({ "type": "string", "description": "What people call it." });
+    let name = json!({ "type": "string", "description": "The display name of the class." });
     let counted = object(&[("class", class.clone()), ("count", count.clone()), ("name", name.clone())], 2);
     let prediction = object(
         &[
@@ -60,7 +59,7 @@ pub fn describe(served: &Served, token: bool) -> Value {
         &[
             ("status", json!({ "const": "ok" })),
             ("serves", json!({ "const": "model" })),
-            ("token", json!({ "type": "boolean", "description": "Whether other requests need one." })),
+            ("token", json!({ "type": "boolean", "description": "Whether other requests need a token." })),
         ],
         3,
     );
@@ -70,20 +69,26 @@ pub fn describe(served: &Served, token: bool) -> Value {
         "info": {
             "title": "ove",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": format!("A softmax model with {} classes. Bodies may have {MOST_BYTES} bytes.", served.model.classes()),
+            "description": format!(
+                "A softmax model with {} classes. Bodies may have at most {MOST_BYTES} bytes.",
+                served.model.classes()
+            ),
         },
         "paths": {
             "/predict": { "post": posts("The most probable classes of one or many rows", predict(served), &object(&[("predictions", list(&prediction))], 1), &[]) },
-            "/explain": { "post": posts("The contribution w·x of each word to the score of a class", explain(served, &class), &explanation, &[("404", "The model has no such class.")]) },
-            "/model": { "get": gets("What the model is", json!([]), "application/json", model) },
+            "/explain": { "post": posts("The contribution w·x of each feature to the score of a class", explain(served, &class), &explanation, &[("404", "The model has no such class.")]) },
+            "/model": { "get": gets("The model's size, settings and training", json!([]), "application/json", model) },
             "/classes": { "get": gets(
-                "Classes whose label or name starts so, the most frequent first",
-                json!([query("prefix", "How it starts, whatever the case.", json!({ "type": "string" })), query("limit", "How many at most.", limit)]),
+                "Classes whose label or name starts with a prefix, the most frequent first",
+                json!([
+                    query("prefix", "The prefix, case-insensitive.", json!({ "type": "string" })),
+                    query("limit", "Maximum number of classes.", limit),
+                ]),
                 "application/json",
                 listed,
             ) },
             "/health": { "get": open(gets("Whether the server is up", json!([]), "application/json", up)) },
-            "/metrics": { "get": gets("Counters for Prometheus", json!([]), "text/plain", json!({ "type": "string" })) },
+            "/metrics": { "get": gets("Prometheus metrics", json!([]), "text/plain", json!({ "type": "string" })) },
         },
         "components": {
             "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
@@ -93,7 +98,7 @@ pub fn describe(served: &Served, token: bool) -> Value {
     })
 }
 
-/// An object whose first `required` properties are always there.
+/// An object whose first `required` properties are required.
 fn object(properties: &[(&str, Value)], required: usize) -> Value {
     let names: Vec<&str> = properties.iter().take(required).map(|(name, _)| *name).collect();
     let properties: serde_json::Map<_, _> =
@@ -107,20 +112,20 @@ fn row(served: &Served) -> Value {
     match served.keys() {
         Keys::Names => json!({
             "type": "object",
-            "description": "Values by the names of features. Names that the model does not know count as absent.",
+            "description": "Values by feature name. Unknown names are ignored.",
             "additionalProperties": value,
         }),
         Keys::Numbers => json!({
             "type": "object",
-            "description": "Values by the numbers of features. Numbers that the model does not have count as absent.",
+            "description": "Values by feature number. Numbers beyond the model's features are ignored.",
             "patternProperties": { "^(0|[1-9][0-9]{0,8})$": value },
             "additionalProperties": false,
         }),
     }
 }
 
-fn top(usual: usize) -> Value {
-    json!({ "type": "integer", "minimum": 1, "maximum": MOST_CLASSES, "default": usual })
+fn top(default: usize) -> Value {
+    json!({ "type": "integer", "minimum": 1, "maximum": MOST_CLASSES, "default": default })
 }
 
 fn predict(served: &Served) -> Value {
@@ -162,8 +167,8 @@ fn posts(summary: &str, body: Value, answer: &Value, more: &[(&str, &str)]) -> V
         "408": error("The body took too long to arrive."),
         "413": error("The body is too long."),
         "415": error("The content type is not application/json."),
-        "422": error("The body is JSON, but not of the expected form."),
-        "503": error("Too many requests wait already."),
+        "422": error("The body is JSON but does not match the schema."),
+        "503": error("Too many requests are waiting."),
     });
     for (status, what) in more {
         responses[*status] = error(what);
@@ -181,14 +186,14 @@ fn gets(summary: &str, parameters: Value, kind: &str, answer: Value) -> Value {
         "parameters": parameters,
         "responses": {
             "200": { "description": "Done.", "content": { kind: { "schema": answer } } },
-            "400": error("A parameter is not of the expected form."),
+            "400": error("A parameter is invalid."),
             "401": error("The token is missing or wrong."),
-            "503": error("Too many requests wait already."),
+            "503": error("Too many requests are waiting."),
         },
     })
 }
 
-/// Needs no token.
+/// An operation that needs no token.
 fn open(mut operation: Value) -> Value {
     operation["security"] = json!([]);
     operation

@@ -1,4 +1,4 @@
-//! The paths, and what each does.
+//! The endpoints and their handlers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,16 +21,16 @@ use super::{Server, assets, body, openapi};
 
 type Answer = Result<Response, Fault>;
 
-/// Paths that are counted by name; all others are one in the metrics.
+/// Paths with their own metrics; the others are counted together.
 const PATHS: [&str; 6] = ["/predict", "/explain", "/model", "/classes", "/health", "/metrics"];
 
-/// How long a request may take in all.
+/// Maximum time of a request.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The most classes that `GET /classes` lists.
+/// Maximum number of classes in a response to `GET /classes`.
 pub const MOST_LISTED: usize = 100;
 
-/// All paths.
+/// The router of all endpoints.
 pub fn router(server: Arc<Server>) -> Router {
     Router::new()
         .route("/predict", post(predict))
@@ -39,8 +39,7 @@ pub fn router(server: Arc<Server>) -> Router {
         .route("/classes", get(classes))
         .route("/metrics", get(metrics))
         .route("/card", get(card))
-        // What follows needs no token: the page, which asks for it, what describes the rest, and whether the server is
-        // up.
+        // The routes below need no token: the health check, the description, and the page, which prompts for it.
         .route_layer(middleware::from_fn_with_state(server.clone(), with_token))
         .route("/health", get(health))
         .route("/openapi.json", get(description))
@@ -54,7 +53,7 @@ pub fn router(server: Arc<Server>) -> Router {
 async fn with_token(State(server): State<Arc<Server>>, request: Request, next: Next) -> Answer {
     match &server.token {
         Some(token) if !token.is_in(request.headers()) => {
-            Err(Fault::new(StatusCode::UNAUTHORIZED, "a token is needed: `Authorization: Bearer TOKEN`"))
+            Err(Fault::new(StatusCode::UNAUTHORIZED, "a token is required: `Authorization: Bearer TOKEN`"))
         }
         _ => Ok(next.run(request).await),
     }
@@ -65,7 +64,7 @@ async fn counted(State(server): State<Arc<Server>>, request: Request, next: Next
     let path = PATHS.into_iter().find(|known| *known == path).unwrap_or("other");
     let response = match tokio::time::timeout(PATIENCE, next.run(request)).await {
         Ok(response) => response,
-        Err(_) => Fault::new(StatusCode::SERVICE_UNAVAILABLE, "the answer took too long").into_response(),
+        Err(_) => Fault::new(StatusCode::SERVICE_UNAVAILABLE, "the request took too long").into_response(),
     };
     server.metrics.answered(path, response.status().as_u16(), start.elapsed());
     response
@@ -80,7 +79,7 @@ async fn predict(State(server): State<Arc<Server>>, request: Request) -> Answer 
     Ok(json(&json!({ "predictions": predictions })))
 }
 
-/// As `ove predict --json` has it, and with names where there are any.
+/// A prediction as in `ove predict --json`, with display names if there are any.
 fn labelled(served: &Served, top: &[Prediction]) -> Value {
     let labels: Vec<&str> = top.iter().map(|p| served.label(p.class)).collect();
     let probabilities: Vec<f64> = top.iter().map(|p| p.probability).collect();
@@ -109,7 +108,7 @@ struct ClassesQuery {
     limit: Option<usize>,
 }
 
-/// Classes whose label or name starts so, whatever the case; the most frequent first.
+/// Classes whose label or name starts with a prefix, case-insensitive, the most frequent first.
 async fn classes(
     State(server): State<Arc<Server>>,
     query: Result<Query<ClassesQuery>, axum::extract::rejection::QueryRejection>,
@@ -118,7 +117,7 @@ async fn classes(
         query.map_err(|error| Fault::new(StatusCode::BAD_REQUEST, error.body_text()))?;
     let limit = limit.unwrap_or(20);
     if !(1..=MOST_LISTED).contains(&limit) {
-        let error = format!("limit is {limit}, but it is a number from 1 to {MOST_LISTED}");
+        let error = format!("`limit` must be a number from 1 to {MOST_LISTED}, got {limit}");
         return Err(Fault::new(StatusCode::BAD_REQUEST, error));
     }
     let served = server.served();
@@ -146,7 +145,7 @@ async fn card(State(server): State<Arc<Server>>) -> Answer {
     Ok(([(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response())
 }
 
-/// The page asks here first: what there is to see, and whether it needs a token.
+/// The health check; also tells the page what is served, and whether it needs a token.
 async fn health(State(server): State<Arc<Server>>) -> Response {
     json(&json!({ "status": "ok", "serves": "model", "token": server.token.is_some() }))
 }
@@ -156,9 +155,9 @@ async fn description(State(server): State<Arc<Server>>) -> Response {
 }
 
 async fn not_found() -> Fault {
-    Fault::new(StatusCode::NOT_FOUND, "no such path; /openapi.json describes those there are")
+    Fault::new(StatusCode::NOT_FOUND, "no such path; see /openapi.json")
 }
 
 async fn not_allowed() -> Fault {
-    Fault::new(StatusCode::METHOD_NOT_ALLOWED, "this path does not take this method; /openapi.json describes it")
+    Fault::new(StatusCode::METHOD_NOT_ALLOWED, "this path does not support this method; see /openapi.json")
 }

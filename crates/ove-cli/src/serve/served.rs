@@ -1,4 +1,4 @@
-//! The model that is served, with what is made of it once.
+//! The served model, with data derived from it on first use.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,27 +10,27 @@ use serde_json::{Value, json};
 
 use super::card;
 
-/// A model and what requests ask of it.
+/// The served model.
 pub struct Served {
     /// The model.
     pub model: Model,
-    /// What people call each class, where a file says so.
+    /// The display name of each class, if a file with names is given.
     names: Option<Vec<Option<String>>>,
     features: OnceLock<HashMap<String, u32>>,
     card: OnceLock<String>,
 }
 
-/// What the keys of `features` are.
+/// The keys of `features` in a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Keys {
-    /// Names; those that the model does not know count as absent.
+    /// Names; unknown ones are ignored.
     Names,
-    /// Numbers from 0; those beyond the model's features count as absent.
+    /// Numbers from 0; those beyond the model's features are ignored.
     Numbers,
 }
 
 impl Served {
-    /// Loads a model, and the names of its classes.
+    /// Loads a model and the display names of its classes.
     pub fn load(model: &Path, names: Option<&Path>) -> Result<Self> {
         let model = Model::map(model)?;
         let names = names.map(|path| read_names(path, &model.card.classes)).transpose()?;
@@ -38,7 +38,7 @@ impl Served {
         Ok(Served { model, names, features, card })
     }
 
-    /// A class of this name.
+    /// The class with a label.
     pub fn class(&self, name: &str) -> Option<u32> {
         self.model.card.classes.iter().position(|class| class == name).map(|class| class as u32)
     }
@@ -48,34 +48,34 @@ impl Served {
         &self.model.card.classes[class as usize]
     }
 
-    /// What people call it, if that is known.
+    /// The display name of a class, if it has one.
     pub fn name(&self, class: u32) -> Option<&str> {
         self.names.as_ref()?[class as usize].as_deref()
     }
 
-    /// Whether classes have names for people.
+    /// Whether classes have display names.
     pub fn has_names(&self) -> bool {
         self.names.is_some()
     }
 
-    /// Whether it takes texts.
+    /// Whether the model accepts texts.
     pub fn takes_texts(&self) -> bool {
         self.model.card.text.is_some()
     }
 
-    /// How features are named.
+    /// Whether features are identified by names or numbers.
     pub fn keys(&self) -> Keys {
         if self.model.card.feature_name(0).is_some() { Keys::Names } else { Keys::Numbers }
     }
 
-    /// The feature of this name.
+    /// The feature with a name.
     pub fn feature(&self, name: &str) -> Option<u32> {
         let card = &self.model.card;
         let all = || (0..self.model.features()).filter_map(|d| Some((card.feature_name(d)?.to_owned(), d as u32)));
         self.features.get_or_init(|| all().collect()).get(name).copied()
     }
 
-    /// What `GET /model` says.
+    /// The response to `GET /model`.
     pub fn json(&self) -> Value {
         let card = &self.model.card;
         let mut options = serde_json::to_value(&card.options).unwrap_or_default();
@@ -95,13 +95,13 @@ impl Served {
         })
     }
 
-    /// The card as a piece of a page.
+    /// The model card as an HTML fragment.
     pub fn card(&self) -> &str {
         self.card.get_or_init(|| card::html(self))
     }
 }
 
-/// Lines `class<TAB>name`; classes that the model does not have are passed over.
+/// Reads lines `class<TAB>name`; classes that the model does not have are ignored.
 fn read_names(path: &Path, classes: &[String]) -> Result<Vec<Option<String>>> {
     let reading = || format!("reading {}", path.display());
     let text = std::fs::read_to_string(path).with_context(reading)?;
@@ -109,7 +109,7 @@ fn read_names(path: &Path, classes: &[String]) -> Result<Vec<Option<String>>> {
     for (line, number) in text.lines().zip(1..) {
         let (class, name) = line
             .split_once('\t')
-            .with_context(|| format!("{}:{number}: no tab, but a line is `class<TAB>name`", path.display()))?;
+            .with_context(|| format!("{}:{number}: no tab; a line must be `class<TAB>name`", path.display()))?;
         names.insert(class, name);
     }
     Ok(classes.iter().map(|class| names.get(class.as_str()).map(|name| (*name).to_owned())).collect())
@@ -117,15 +117,15 @@ fn read_names(path: &Path, classes: &[String]) -> Result<Vec<Option<String>>> {
 
 #[cfg(test)]
 impl Served {
-    /// Two classes that one feature tells apart.
+    /// Two classes that are separated by one feature.
     pub fn of_tests() -> Self {
         let mut data = ove::Dataset::new(1, vec!["low".into(), "high".into()]);
         for (value, label) in [(-1.0, 0), (1.0, 1)] {
             data.push_entry(0, value);
             data.end_row(&[label]);
         }
-        let go_on = |_: ove::train::Event<'_>| std::ops::ControlFlow::Continue(());
-        let model = ove::fit(&data, &ove::TrainOptions::default(), go_on).expect("two rows can be told apart");
+        let watch = |_: ove::train::Event<'_>| std::ops::ControlFlow::Continue(());
+        let model = ove::fit(&data, &ove::TrainOptions::default(), watch).expect("two separable rows");
         let (names, features, card) = Default::default();
         Served { model, names, features, card }
     }

@@ -1,6 +1,6 @@
-//! Signals of the server: SIGTERM and Ctrl-C stop it, SIGHUP loads the model again.
+//! Signals of the server: SIGTERM and Ctrl-C stop it, SIGHUP reloads the model.
 //!
-//! Only Ctrl-C exists where there are no Unix signals; there, a new model needs a restart.
+//! Without Unix signals there is only Ctrl-C, and a new model needs a restart.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub fn stop() -> Result<impl Future<Output = ()>> {
     })
 }
 
-/// Loads the model again at each SIGHUP; if that fails, the old one stays in use.
+/// Reloads the model at each SIGHUP; after a failure, the old one stays in use.
 #[cfg(unix)]
 pub fn reload(server: Arc<Server>, load: impl Fn() -> Result<Served> + Send + 'static) -> Result<()> {
     let mut hangup = signal(SignalKind::hangup())?;
@@ -44,9 +44,9 @@ pub fn reload(server: Arc<Server>, load: impl Fn() -> Result<Served> + Send + 's
             match loaded {
                 Ok(served) => {
                     *server.served.write().expect("no panic while it is locked") = Arc::new(served);
-                    note!("loaded the model again");
+                    note!("reloaded the model");
                 }
-                Err(error) => note!("the model in use stays: {error:#}"),
+                Err(error) => note!("reloading failed, the old model stays in use: {error:#}"),
             }
         }
     });

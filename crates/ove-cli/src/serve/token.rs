@@ -1,4 +1,4 @@
-//! The token that requests carry where other machines can reach the server.
+//! The bearer token of requests, required if other machines can reach the server.
 
 use std::path::Path;
 
@@ -6,21 +6,21 @@ use anyhow::{Context, Result, bail};
 use axum::http::{HeaderMap, header};
 use subtle::ConstantTimeEq;
 
-/// A secret.
+/// A secret token.
 pub struct Token(Vec<u8>);
 
 impl Token {
-    /// The first line of a file.
+    /// Reads the token from a file.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
         let token = text.trim();
         if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-            bail!("{}: a token is one line of visible ASCII characters", path.display());
+            bail!("{}: the token must be one line of visible ASCII characters", path.display());
         }
         Ok(Token(token.into()))
     }
 
-    /// Whether the headers contain it. The time of the comparison reveals nothing but the length.
+    /// Whether the headers contain the token. The time of the comparison depends only on the length.
     pub fn is_in(&self, headers: &HeaderMap) -> bool {
         let found = headers.get(header::AUTHORIZATION).map(|value| value.as_bytes());
         let found = found.and_then(|value| value.split_at_checked(7));

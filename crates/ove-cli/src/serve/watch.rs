@@ -23,7 +23,7 @@ use crate::terminal::note;
 /// Maximum number of points of a curve; beyond it, every second one is dropped.
 const POINTS: usize = 4096;
 
-/// How long an open page may take to fetch the end of the run.
+/// Maximum time to wait for an open page to fetch the final state.
 const LAST_FETCH: Duration = Duration::from_secs(3);
 
 /// A run with a page.
@@ -36,7 +36,7 @@ struct Run {
     /// (updates, bound per row).
     bounds: Vec<(f64, f64)>,
     held_out: Vec<HeldOutPoint>,
-    /// When a page last fetched the state.
+    /// The time of the last fetch by a page.
     fetched: Option<Instant>,
     end_fetched: bool,
 }
@@ -46,7 +46,7 @@ impl Live {
     pub fn open(address: &str) -> Result<Self> {
         let address = serve::resolve("--watch", address)?;
         if !address.ip().is_loopback() {
-            bail!("--watch {address} is open to other machines, but a run is shown on this one only");
+            bail!("--watch {address} must be a local address such as 127.0.0.1");
         }
         let listener = serve::bind(address)?;
         let url = format!("http://{}", listener.local_addr()?);
@@ -65,7 +65,7 @@ impl Live {
             let room = connections::Room::default();
             let done = runtime.block_on(connections::serve(listener, router, std::future::pending(), room));
             if let Err(error) = done {
-                note!("the page ends here: {error:#}");
+                note!("warning: the page has stopped: {error:#}");
             }
         });
         if std::io::stderr().is_terminal() {
@@ -93,7 +93,7 @@ impl Sink for Live {
         Ok(())
     }
 
-    /// Waits until a page that is open has fetched the end of the run.
+    /// Waits until an open page has fetched the final state.
     fn finish(self: Box<Self>) {
         let lock = || self.0.lock().expect("no panic while it is locked");
         lock().finished = true;
@@ -102,7 +102,7 @@ impl Sink for Live {
         while is_open(&lock()) && end.elapsed() < LAST_FETCH {
             thread::sleep(Duration::from_millis(20));
         }
-        // Time for the last answer to be sent.
+        // Time for the last response to be sent.
         thread::sleep(Duration::from_millis(100));
     }
 }
@@ -127,7 +127,7 @@ impl Run {
     }
 }
 
-/// Opens the page where there is a browser; the terminal shows its address in any case.
+/// Opens the page in a browser, if there is one; the address was printed in any case.
 fn show_in_browser(url: &str) {
     let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let started =

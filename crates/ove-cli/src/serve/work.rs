@@ -1,8 +1,8 @@
-//! Predicting on all cores: what waits is collected into batches, and what cannot wait is refused.
+//! Predictions on all cores, with a bounded queue and batching.
 //!
-//! Each piece of a request that arrives wakes a thread of a pool, which takes its share of all that wait and predicts
-//! their rows together; a batch never waits for another. A long request comes in pieces, one after the other, so that
-//! short ones pass between them.
+//! Each piece of a request wakes a thread of a pool, which takes its share of the queue and predicts the rows together;
+//! batches never wait for each other. A long request is split into pieces that are queued one after another, so that
+//! short requests are not delayed.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -18,13 +18,13 @@ use super::metrics::Metrics;
 use super::request::{Input, Predict};
 use super::served::Served;
 
-/// The most rows of a piece, and of a batch: some milliseconds of work.
+/// Maximum number of rows of a piece, and of a batch: some milliseconds of work.
 const PIECE: usize = 32;
 
-/// Pieces of work that may wait; one more is refused.
+/// Maximum number of waiting requests; further ones are rejected.
 const WAITING: usize = 1024;
 
-/// The threads that predict, and what waits for them.
+/// The threads for predictions, and their queue.
 pub struct Work {
     pool: ThreadPool,
     waiting: Arc<Mutex<VecDeque<Piece>>>,
@@ -39,20 +39,20 @@ struct Piece {
 }
 
 impl Work {
-    /// With this many threads, 0 for one per core.
+    /// Starts the given number of threads, 0 for one per core.
     pub fn new(threads: usize) -> Result<Self> {
         let builder = ThreadPoolBuilder::new().num_threads(threads).thread_name(|n| format!("predict {n}"));
-        // A piece of work that panics closes its channel, which its request notices.
+        // A panic closes the channel of the request, which then fails.
         let pool = builder.panic_handler(|_| {}).build().context("starting threads")?;
         Ok(Work { pool, waiting: Arc::default(), room: Arc::new(Semaphore::new(WAITING)) })
     }
 
-    /// How many pieces of work wait or are worked on.
+    /// Number of requests waiting or in progress.
     pub fn waiting(&self) -> usize {
         WAITING - self.room.available_permits()
     }
 
-    /// The best classes of each row.
+    /// The top-k classes of each row.
     pub async fn predict(
         &self,
         served: &Arc<Served>,
@@ -73,7 +73,7 @@ impl Work {
         Ok(predictions)
     }
 
-    /// Anything else that takes a core for a while.
+    /// Runs other work on the pool.
     pub async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
         let _place = self.room.try_acquire().map_err(|_| busy())?;
         let (reply, answer) = oneshot::channel();
@@ -85,22 +85,22 @@ impl Work {
 }
 
 fn busy() -> Fault {
-    Fault::new(StatusCode::SERVICE_UNAVAILABLE, "too many requests wait already")
+    Fault::new(StatusCode::SERVICE_UNAVAILABLE, "too many requests are waiting")
 }
 
 fn failed() -> Fault {
-    Fault::new(StatusCode::INTERNAL_SERVER_ERROR, "predicting failed")
+    Fault::new(StatusCode::INTERNAL_SERVER_ERROR, "the prediction failed")
 }
 
-/// A share of what waits, of one model and one kind: nothing if others were faster.
+/// Takes a share of the queue, of one model and one kind of input; empty if other threads were faster.
 fn take_batch(waiting: &Mutex<VecDeque<Piece>>, threads: usize) -> Vec<Piece> {
     let mut waiting = waiting.lock().expect("no panic while it is locked");
     let share = waiting.len().div_ceil(threads);
     let (mut batch, mut rows): (Vec<Piece>, usize) = (Vec::new(), 0);
     while let Some(piece) = waiting.front() {
         let fits = batch.first().is_none_or(|first| {
-            let alike = matches!(first.input, Input::Texts(_)) == matches!(piece.input, Input::Texts(_));
-            alike && Arc::ptr_eq(&first.served, &piece.served) && rows + piece.input.len() <= PIECE
+            let same_kind = matches!(first.input, Input::Texts(_)) == matches!(piece.input, Input::Texts(_));
+            same_kind && Arc::ptr_eq(&first.served, &piece.served) && rows + piece.input.len() <= PIECE
         });
         if !fits || batch.len() == share {
             break;
@@ -115,7 +115,7 @@ fn predict_batch(batch: Vec<Piece>) {
     let Some(first) = batch.first() else { return };
     let top = batch.iter().map(|piece| piece.top).max().unwrap_or(0);
     let data = rows_of(&batch, &first.served);
-    // On the threads of the pool that this runs in.
+    // Runs on the current pool.
     let mut predictions = first.served.model.top_k(data.rows(), top).into_iter();
     for piece in batch {
         let mut own: Vec<_> = predictions.by_ref().take(piece.input.len()).collect();
@@ -129,7 +129,7 @@ fn rows_of(batch: &[Piece], served: &Served) -> Dataset {
     rows(&inputs, served)
 }
 
-/// The rows of several inputs of one kind, one after the other.
+/// The rows of several inputs of one kind, concatenated.
 pub fn rows(inputs: &[&Input], served: &Served) -> Dataset {
     let (mut texts, mut data) = (Vec::new(), Dataset::new(served.model.features(), Vec::new()));
     for input in inputs {
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_wait_is_refused_and_a_panic_is_no_end() {
+    fn a_full_queue_rejects_requests_and_a_panic_fails_only_its_own() {
         let work = Work::new(1).unwrap();
         let runtime = crate::serve::runtime().unwrap();
         let status = |answer: Result<i32, Fault>| answer.unwrap_err().status();

@@ -51,7 +51,7 @@ fn x_labels(frame: &Frame) -> String {
     frame.x_ticks.iter().filter_map(label).collect()
 }
 
-/// The name of the y axis stands above the plot, where it can be read without turning one's head.
+/// The name of the y axis is above the plot, where it can be horizontal.
 fn names(chart: &Chart, frame: &Frame) -> String {
     let (left, right) = frame.x.pixels;
     let name = |name: &str, room: f64, at: (f64, f64), anchor: Anchor| match name {

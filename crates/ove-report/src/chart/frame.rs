@@ -1,20 +1,20 @@
-//! Where the parts of a picture stand.
+//! The layout of a chart.
 
 use super::scale::{self, Scale};
 use super::text::{self, LINE, SIZE, TITLE_SIZE};
 use super::{Axis, Chart, Layer, number, ticks};
 
 const RIGHT_MARGIN: f64 = 20.0;
-/// The widest that the name of a category may get, in pixels.
+/// Maximum width of the name of a category, in pixels.
 const CATEGORY_LIMIT: f64 = 190.0;
 /// Names of categories that do not fit side by side are turned by this angle.
 pub const TILT_DEGREES: f64 = 40.0;
 
 /// A value with its label.
 pub struct Tick {
-    /// In the units of the axis.
+    /// The value, in the units of the axis.
     pub value: f64,
-    /// As it is written.
+    /// The label.
     pub label: String,
 }
 
@@ -32,7 +32,7 @@ pub struct Frame {
     pub title: Vec<String>,
     /// The baseline of the name of the x axis.
     pub x_name: f64,
-    /// Where everything but the legend ends.
+    /// The bottom of everything but the legend.
     pub below: f64,
 }
 
@@ -59,7 +59,7 @@ impl Frame {
         frame
     }
 
-    /// Chooses the labels under the x axis, and with them what lies below.
+    /// Chooses the labels under the x axis, and the layout below them.
     fn place_x_labels(&mut self, axis: &Axis) {
         self.x_ticks = find_ticks(axis, &self.x, |label| label_width(label) + 18.0);
         let mut depth = SIZE;
@@ -71,8 +71,8 @@ impl Frame {
         self.below = self.x_name + 10.0;
     }
 
-    /// Makes room for turned labels: fewer of them where they would touch, and more space on the left for the first
-    /// to reach into. Returns how far they reach down.
+    /// Makes room for turned labels: fewer of them if they would touch, and more space on the left for the first.
+    /// Returns their height.
     fn tilt_x_labels(&mut self) -> f64 {
         let (sin, cos) = TILT_DEGREES.to_radians().sin_cos();
         let reach = self.x_ticks.first().map_or(0.0, |tick| cos * label_width(&tick.label) + 4.0);
@@ -85,7 +85,7 @@ impl Frame {
     }
 }
 
-/// How wide a label is drawn.
+/// The width of a label.
 fn label_width(label: &str) -> f64 {
     text::width(label, SIZE)
 }
@@ -112,7 +112,7 @@ fn xs(chart: &Chart) -> impl Iterator<Item = f64> {
     chart.layers.iter().flat_map(Layer::points).map(|point| point.0)
 }
 
-/// The y values of the data within `x_range`, and zero if there are bars to stand on it.
+/// The y values of the data within `x_range`, and zero if there are bars.
 fn ys(chart: &Chart, x_axis: &Axis, x_range: (f64, f64)) -> Vec<f64> {
     let in_view = |x: f64| (!is_log(x_axis) || x > 0.0) && x_range.0 <= x && x <= x_range.1;
     let extra = chart.layers.iter().filter_map(|layer| match layer {
@@ -124,7 +124,7 @@ fn ys(chart: &Chart, x_axis: &Axis, x_range: (f64, f64)) -> Vec<f64> {
     data.chain(extra).collect()
 }
 
-/// What an axis shows: its categories, else the range asked for, else one that fits `values`.
+/// The range of an axis: its categories, else the given range, else one that fits `values`.
 fn range(axis: &Axis, values: impl Iterator<Item = f64>, margin: f64) -> (f64, f64) {
     if !axis.categories.is_empty() {
         return (-0.5, axis.categories.len() as f64 - 0.5);

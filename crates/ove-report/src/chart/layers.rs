@@ -8,18 +8,18 @@ use super::{Chart, Layer, thin};
 
 /// A line with at most this many points shows them, as they are then measurements rather than a curve.
 const SHOWN_POINTS: usize = 30;
-/// A line with more points a pixel than this is drawn as a mean with its range.
+/// A line with more points per pixel than this is drawn as a mean with its range.
 const DENSE: f64 = 2.0;
 /// The mean of such a line is taken over this many pixels, enough for a dash pattern to show.
 const MEAN_WIDTH: f64 = 4.0;
 /// The share of the room of a category that its bars fill.
 const BAR_SHARE: f64 = 0.8;
-/// A scatter of more points than this is a crowd.
+/// A scatter plot with more points than this has small markers.
 const CROWD: usize = 400;
 /// The size of a marker.
 pub const MARKER_RADIUS: f64 = 4.0;
 
-/// Every layer in order; or, with nothing to show, a word that says so.
+/// All layers in order, or a note that there are no data.
 pub fn draw(chart: &Chart, frame: &Frame) -> String {
     let bars = chart.layers.iter().filter(|layer| matches!(layer, Layer::Bars { .. })).count();
     let mut bars_before = 0;
@@ -110,15 +110,15 @@ fn in_plot(frame: &Frame, points: &[(f64, f64)]) -> Vec<(f64, f64)> {
 
 fn line(frame: &Frame, points: &[(f64, f64)], style: Style) -> String {
     let placed: Vec<Option<(f64, f64)>> = points.iter().map(|&point| place(frame, point)).collect();
-    // a point that is left out breaks the line, rather than having the line pretend to know what lies between
+    // an omitted point is a gap in the line
     let runs = placed.split(Option::is_none).map(|run| run.iter().flatten().copied().collect::<Vec<_>>());
     let curve: String = runs.map(|run| curve(frame, &run, style)).collect();
     let dots = if shows_points(points) { in_plot(frame, points) } else { vec![] };
     clip(frame, &curve) + &markers(&dots, style.marker, MARKER_RADIUS)
 }
 
-/// A piece of a line without gaps. Where it has more points than the plot has pixels, a stroke through all of them
-/// would be a blot without a dash pattern if they are noisy: their range is drawn faintly, and their mean as the line.
+/// A piece of a line without gaps. If it has more points than the plot has pixels, a stroke through noisy points would
+/// hide its dash pattern: their range is drawn faintly, and their mean as the line.
 fn curve(frame: &Frame, points: &[(f64, f64)], style: Style) -> String {
     let (left, right) = frame.x.pixels;
     let points = thin::near(points, left, right);
@@ -139,7 +139,7 @@ fn scatter(frame: &Frame, points: &[(f64, f64)], marker: Marker) -> String {
     if at.len() <= CROWD {
         return markers(&at, marker, MARKER_RADIUS);
     }
-    // small to be seen as separate points, and without outlines, which would bleach the middle of the crowd
+    // small, to be visible as separate points, and without outlines, which would hide dense regions
     format!("<g class=\"crowd\">{}</g>", markers(&at, marker, 0.6 * MARKER_RADIUS))
 }
 

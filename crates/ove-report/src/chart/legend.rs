@@ -36,7 +36,7 @@ pub fn draw(chart: &Chart, top: f64) -> (f64, String) {
     (y + 10.0 - top, out)
 }
 
-/// How wide a sample is: lines need room to show their dashes.
+/// The width of a sample, enough to show the dashes of a line.
 fn sample_width(layer: &Layer) -> f64 {
     match layer {
         Layer::Line { .. } | Layer::Level { .. } | Layer::Segments { .. } => 44.0,

@@ -17,7 +17,7 @@ pub fn log_labels(values: &[f64]) -> Vec<String> {
     values.iter().map(label).collect()
 }
 
-/// What the labels of an axis that reaches `largest` are multiples of, and how that is written.
+/// The unit of the labels of an axis up to `largest`, and its suffix.
 fn unit(largest: f64) -> (f64, String) {
     match largest {
         0.0 => (1.0, String::new()),

@@ -7,12 +7,12 @@ pub struct Scale {
     pub range: (f64, f64),
     /// Whether equal ratios, rather than equal differences, are equally far apart.
     pub log: bool,
-    /// Where the least and the greatest value are drawn.
+    /// The pixels of the least and the greatest value.
     pub pixels: (f64, f64),
 }
 
 impl Scale {
-    /// Where `value` is drawn; `None` if it has no place, as a value that is not finite.
+    /// The pixel of `value`; `None` if it cannot be drawn, such as a value that is not finite.
     pub fn pixel(&self, value: f64) -> Option<f64> {
         let (lo, hi) = (warp(self.range.0, self.log), warp(self.range.1, self.log));
         let share = (warp(value, self.log) - lo) / (hi - lo);
@@ -42,7 +42,7 @@ pub fn is_usable((lo, hi): (f64, f64), log: bool) -> bool {
 }
 
 /// A range for `values`, widened by the share `margin` at both ends, but on a linear axis not beyond zero.
-/// Values that the axis cannot show are left out; with none left it is a range for nothing.
+/// Values that the axis cannot show are ignored; without any others it is a default range.
 pub fn fit(values: impl Iterator<Item = f64>, log: bool, margin: f64) -> (f64, f64) {
     let shown = values.filter(|value| value.is_finite() && (!log || *value > 0.0));
     let (lo, hi) = shown.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), value| (lo.min(value), hi.max(value)));

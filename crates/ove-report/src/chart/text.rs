@@ -6,12 +6,12 @@ use crate::markup::escape;
 pub const SIZE: f64 = 13.0;
 /// The size of a title.
 pub const TITLE_SIZE: f64 = 15.0;
-/// How much wider bold text is.
+/// The width of bold text relative to normal text.
 pub const BOLD: f64 = 1.15;
 /// From one line of text to the next.
 pub const LINE: f64 = 18.0;
 
-/// Which part of a text stands at its x.
+/// The part of a text that is at its x coordinate.
 #[derive(Clone, Copy, Debug)]
 pub enum Anchor {
     Start,
@@ -25,7 +25,7 @@ pub fn px(value: f64) -> String {
     format!("{}", rounded + 0.0) // + 0.0 turns -0 into 0
 }
 
-/// About how wide `text` is. A generous estimate, since the fonts of the reader are unknown.
+/// The approximate width of `text`; a generous estimate, since the reader's fonts are unknown.
 pub fn width(text: &str, size: f64) -> f64 {
     let em = |c: char| match c {
         'i' | 'j' | 'l' | 't' | 'f' | 'r' | '.' | ',' | ':' | ';' | '\'' | '|' | ' ' | '(' | ')' => 0.4,

@@ -1,4 +1,4 @@
-//! Long series reduced to what the eye can see, so that a report stays small and a noisy line legible.
+//! Reduces long series to what is visible, so that a report stays small and a noisy line legible.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ pub fn range(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     points.chunk_by(|a, b| a.0.floor() == b.0.floor()).flat_map(extremes).collect()
 }
 
-/// The course of a line without its noise: the mean of consecutive points in one column of `width` pixels.
+/// A line without its noise: the mean of consecutive points in one column of `width` pixels.
 pub fn means(points: &[(f64, f64)], width: f64) -> Vec<(f64, f64)> {
     let column = |point: &(f64, f64)| (point.0 / width).floor();
     points.chunk_by(|a, b| column(a) == column(b)).map(mean).collect()
@@ -18,7 +18,7 @@ fn mean(points: &[(f64, f64)]) -> (f64, f64) {
     (points.iter().map(|point| point.0).sum::<f64>() / count, points.iter().map(|point| point.1).sum::<f64>() / count)
 }
 
-/// The highest and the lowest of some points, in the order in which they came.
+/// The highest and the lowest of some points, in their original order.
 fn extremes(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     if points.len() <= 2 {
         return points.to_vec();

@@ -1,4 +1,4 @@
-//! Where the ticks of an axis stand: at 1, 2 or 5 times a power of ten.
+//! The ticks of an axis: at 1, 2 or 5 times a power of ten.
 
 /// At most `most` multiples of a round step within `lo..=hi`, with a step as small as that allows.
 pub fn even(lo: f64, hi: f64, most: usize) -> Vec<f64> {

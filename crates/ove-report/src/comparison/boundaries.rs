@@ -48,7 +48,7 @@ fn boundary(model: &Linear, j: usize, k: usize, reach: f64) -> Option<[(f64, f64
 mod tests {
     use super::*;
 
-    /// Three classes that look 120° apart meet in the origin, each boundary half a line.
+    /// The boundaries of three classes at angles of 120° are half-lines that meet in the origin.
     #[test]
     fn three_sectors() {
         let (x, y) = ([0.0, 0.866_025_4, -0.866_025_4], [1.0, -0.5, -0.5]);

@@ -1,4 +1,4 @@
-//! Pictures of a comparison: decision boundaries in the plane, and bounds along training.
+//! Figures of a comparison: decision boundaries in the plane, and bounds along training.
 
 use ove::Dataset;
 
@@ -41,7 +41,7 @@ fn point(data: &Dataset, n: usize) -> (f64, f64) {
     (at(0), at(1))
 }
 
-/// The sampled bound along its run, averaged over an epoch, beside the maxima of the other methods (figure 1c).
+/// The sampled bound along its run, averaged over an epoch, with the maxima of the other methods (figure 1c).
 pub fn bounds(title: &str, outcomes: &[Outcome]) -> Chart {
     let layers = outcomes.iter().map(|outcome| match outcome.method {
         Method::OneVsEachStochastic => {

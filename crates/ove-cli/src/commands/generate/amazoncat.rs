@@ -14,22 +14,21 @@ use crate::run::memory::{self, Bytes};
 use crate::run::{interrupt, progress};
 use crate::terminal::say;
 
-/// Products and their categories, the paper's largest set: 1,186,239 rows, 203,882 features, 2,919 classes; about 1.3
-/// GB
+/// Data like AmazonCat-13K, the paper's largest data set: 1,186,239 rows, 203,882 features, 2,919 classes; 1.3 GB
 ///
-/// Writes DIR/train.txt and DIR/test.txt in the form of the extreme classification repository. The rows are made up,
-/// with the shape of the real set: its numbers of rows, features and classes, its sizes of classes, and features that
-/// follow Zipf's law.
+/// Writes DIR/train.txt and DIR/test.txt in the format of the extreme classification repository. The rows are
+/// synthetic, with the shape of the real data: the numbers of rows, features and classes, the class sizes, and features
+/// that follow Zipf's law.
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove generate amazoncat-13k -o amazoncat-13k --scale 0.01")]
 pub struct Args {
-    /// The folder for train.txt and test.txt
+    /// Folder to write train.txt and test.txt to
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
-    /// Seed of everything random; same seed, same bits
+    /// Seed of the random numbers; the same seed gives the same bits
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// How many rows, as a share of those of the real set; below 0.01 there are fewer classes too
+    /// Number of rows relative to the real data; below 0.01 there are fewer classes as well
     #[arg(long, value_name = "F", default_value_t = 1.0)]
     scale: f64,
     /// Print the result as one JSON object
@@ -37,14 +36,14 @@ pub struct Args {
     json: bool,
 }
 
-/// A part that was written, and where to.
+/// A part that was written.
 struct File {
     part: Part,
     path: PathBuf,
     written: Written,
 }
 
-/// Generates.
+/// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     let start = Instant::now();
     let set = AmazonCat::new(args.seed, args.scale)?;
@@ -63,7 +62,7 @@ pub fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// Writes a part; Ctrl-C is an error here, for half a file is of no use.
+/// Writes a part; Ctrl-C is an error here, since an incomplete file is useless.
 fn write(set: &AmazonCat, part: Part, folder: &Path, bar: &ProgressBar) -> Result<File> {
     let path = folder.join(format!("{part}.txt"));
     let before = bar.position();

@@ -12,29 +12,29 @@ use crate::run::memory::{self, Bytes};
 use crate::run::{interrupt, progress};
 use crate::terminal::say;
 
-/// Rows of any number, with any numbers of features and classes, for tests of scale
+/// Data with any number of rows, features and classes, for tests of scale
 ///
-/// Classes and features follow Zipf's law, and half of a row's features indicate its class. The first rows go through
-/// the classes in order, so that each class has a row if there are enough rows.
+/// Classes and features follow Zipf's law, and half of a row's features depend on its class. The first rows have the
+/// classes in order, so that each class has a row if there are enough rows.
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove generate shape --rows 100000 --features 50000 --classes 10000 -o made.txt")]
 pub struct Args {
-    /// How many rows
+    /// Number of rows
     #[arg(long, value_name = "N")]
     rows: usize,
-    /// How many features
+    /// Number of features
     #[arg(long, value_name = "D")]
     features: usize,
-    /// How many classes
+    /// Number of classes
     #[arg(long, value_name = "K")]
     classes: usize,
     /// Maximum number of features per row
     #[arg(long, value_name = "N", default_value_t = 20)]
     per_row: usize,
-    /// The file, in the form of the extreme classification repository
+    /// File to write, in the format of the extreme classification repository
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Seed of everything random; same seed, same bits
+    /// Seed of the random numbers; the same seed gives the same bits
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Print the result as one JSON object
@@ -42,7 +42,7 @@ pub struct Args {
     json: bool,
 }
 
-/// Generates.
+/// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     check(&args)?;
     let Args { rows, features, classes, per_row, .. } = args;
@@ -85,7 +85,7 @@ fn check(args: &Args) -> Result<(), Error> {
         [("rows", args.rows), ("features", args.features), ("classes", args.classes), ("per-row", args.per_row)]
     {
         if value == 0 || value > u32::MAX as usize {
-            return Err(Error::setting(name, format!("lie between 1 and {}", u32::MAX), value));
+            return Err(Error::setting(name, format!("be between 1 and {}", u32::MAX), value));
         }
     }
     Ok(())

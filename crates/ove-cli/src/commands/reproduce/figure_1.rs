@@ -1,5 +1,5 @@
-//! Figure 1: the three bounds where everything can be seen. (a) 200 points over ten values; (b) five classes in the
-//! plane; (c) the sampled bound of (b).
+//! Figure 1: the three bounds on small examples. (a) 200 points over ten values; (b) five classes in the plane; (c) the
+//! sampled bound of (b).
 
 use anyhow::Result;
 use ove::TrainOptions;
@@ -53,8 +53,8 @@ fn probabilities(setting: &Setting<'_>) -> Result<Results> {
         ..Chart::default()
     };
     let caption = format!(
-        "(a) {POINTS} points over {VALUES} values. One-vs-each differs from the exact estimate by {:.1e} at most; Bouchard's bound \
-         overestimates the large probabilities and underestimates the small ones, by up to {:.3}.",
+        "(a) {POINTS} points over {VALUES} values. One-vs-each differs from the exact estimate by at most {:.1e}; \
+         Bouchard's bound overestimates the large probabilities and underestimates the small ones, by up to {:.3}.",
         farthest(&ours),
         farthest(&bouchard)
     );
@@ -62,7 +62,7 @@ fn probabilities(setting: &Setting<'_>) -> Result<Results> {
     Ok(Results {
         sections: vec![Section {
             id: "figure-1".into(),
-            title: "Figure 1: small enough to see".into(),
+            title: "Figure 1: probabilities of ten values".into(),
             blocks: vec![Block::Figure { chart, caption }],
         }],
         rows: vec![json!({
@@ -115,7 +115,9 @@ fn plane(setting: &Setting<'_>) -> Result<Results> {
         ]
     };
     let table = Table {
-        caption: "The maximised objectives of panel (c), and how far the parameters are from those of the exact softmax (eq. 17).".into(),
+        caption: "The maximised objectives of panel (c), and the distance of the parameters from those of the exact \
+                  softmax (eq. 17)."
+            .into(),
         head: ["method", "maximum", "norm", "error"].map(String::from).into(),
         rows: outcomes.iter().map(cells).collect(),
     };
@@ -133,7 +135,8 @@ fn plane(setting: &Setting<'_>) -> Result<Results> {
                 ),
                 figure(
                     comparison::bounds("The sampled bound and the three maxima", &outcomes),
-                    "(c) Ten rows and one remaining class at a time. One-vs-each is the tighter bound although it has no parameters of its own.",
+                    "(c) Batches of ten rows with one negative each. One-vs-each is the tighter bound although it has \
+                     no variational parameters.",
                 ),
                 Block::Table(table),
             ],

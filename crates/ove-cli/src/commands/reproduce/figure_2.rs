@@ -20,15 +20,15 @@ const POINTS: usize = 1_000_000;
 const VALUES: usize = 10_000;
 const BATCH: usize = 100;
 
-/// Batches between two looks at the estimate.
-const LOOK: u64 = 1000;
+/// Number of batches between two measurements of the estimate.
+const INTERVAL: u64 = 1000;
 
 /// Runs the experiment.
 pub fn run(setting: &Setting<'_>) -> Result<Results> {
     note!("figure 2");
     let counts = counts(setting.seed);
     let exact: Vec<f64> = counts.iter().map(|&count| count as f64 / POINTS as f64).collect();
-    // The paper: 0.5/b, times 0.9 after each of the 20 epochs that 2·10⁵ batches make.
+    // As in the paper: 0.5/b, times 0.9 after each of the 20 epochs, 2·10⁵ batches in all.
     let options = TrainOptions::from_settings(&json!({
         "objective": "one-vs-each",
         "classes": 10,
@@ -45,7 +45,7 @@ pub fn run(setting: &Setting<'_>) -> Result<Results> {
     let estimated = interrupt::held(|| {
         estimate(&counts, Method::Stochastic, &options, &mut |progress, scores| {
             let batches = progress.updates / BATCH as u64;
-            if batches.is_multiple_of(LOOK) {
+            if batches.is_multiple_of(INTERVAL) {
                 errors.push((batches as f64, distance(&exact, &softmax(&scores()))));
             }
             line.update(progress);
@@ -59,8 +59,7 @@ pub fn run(setting: &Setting<'_>) -> Result<Results> {
     Ok(report(&exact, &estimated, &errors, error, seconds))
 }
 
-/// How often each value occurs among points drawn from p(k) ∝ u_k². Values that no point has are left out: nothing can
-/// be said about them.
+/// The counts of values among points drawn from p(k) ∝ u_k², without the values that do not occur.
 fn counts(seed: u64) -> Vec<u64> {
     let mut random = Stream::of(&[seed, 20]);
     let mut cumulative = Vec::with_capacity(VALUES);
@@ -111,15 +110,20 @@ fn report(exact: &[f64], estimated: &[f64], errors: &[(f64, f64)], error: f64, s
     let blocks = vec![
         figure(
             sorted,
-            "(a, b) The exact estimates N_k/N in falling order, and those of the sampled bound for the same values: mean and range.".into(),
+            "(a, b) The exact estimates N_k/N in decreasing order, and those of the sampled bound for the same values: \
+             mean and range."
+                .into(),
         ),
         figure(
             along,
-            format!("(c) From uniform probabilities down to {error:.3} in {seconds:.1} s; two distributions can be 2 apart."),
+            format!(
+                "(c) From uniform probabilities to a distance of {error:.3} in {seconds:.1} s; the maximum distance of \
+                 two distributions is 2."
+            ),
         ),
         Block::Settings(vec![
             ("points, values".into(), format!("{POINTS}, of which {} values occur", exact.len())),
-            ("an update sees".into(), format!("{BATCH} points, 10 remaining values each")),
+            ("per update".into(), format!("{BATCH} points, 10 negatives each")),
             ("learning rate".into(), "0.5/100, times 0.9 per epoch".into()),
             ("updates per second".into(), format!("{updates} points")),
         ]),

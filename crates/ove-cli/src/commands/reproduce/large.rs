@@ -1,4 +1,4 @@
-//! The large experiment (section 4.2 and figure 3d): one label per row, one row and five remaining classes per update.
+//! The large experiment (section 4.2 and figure 3d): one label per row, one row and five negatives per update.
 //!
 //! On AmazonCat-13K as in the paper, and on library titles with ten times as many classes.
 
@@ -18,18 +18,18 @@ use crate::run::comparison::stop_if_interrupted;
 use crate::run::{interrupt, memory, progress};
 use crate::terminal::note;
 
-/// A set of the experiment.
+/// A data set of the experiment.
 struct Set {
     name: &'static str,
     /// The files with training and test rows.
     files: [&'static str; 2],
-    /// Where it comes from.
+    /// Its origin.
     source: &'static str,
-    /// The first rate.
+    /// The initial learning rate.
     learning_rate: f64,
-    /// How many cells the weights share, if there are too many of them.
+    /// Number of cells of hashed weights, if there are too many weights.
     cells: Option<usize>,
-    /// What the paper has for the lines of the table; nothing for a set that it does not know.
+    /// The paper's values for the lines of the table, if it uses the data set.
     paper: Option<[&'static str; 7]>,
 }
 
@@ -37,7 +37,7 @@ const SETS: [Set; 2] = [
     Set {
         name: "amazoncat-13k",
         files: ["train.txt", "test.txt"],
-        source: "the extreme classification repository; `ove generate amazoncat-13k` makes a set of the same shape",
+        source: "the extreme classification repository; `ove generate amazoncat-13k` generates data of the same shape",
         learning_rate: 0.5,
         cells: None,
         paper: Some(["1186239", "2919 × 203883", "1560", "3802", "0.5311", "0.79", "—"]),
@@ -45,19 +45,20 @@ const SETS: [Set; 2] = [
     Set {
         name: "yso-titles",
         files: ["train.tsv", "test.tsv"],
-        source: "the Annif project's corpora: titles with subjects of the general Finnish ontology, each line a title, a tab and its labels",
+        source: "the Annif project's corpora: titles with subjects of the general Finnish ontology, a line per title \
+                 with a tab and its labels",
         learning_rate: 1.0,
-        // A cell for each of 2.5 billion weights would take 10 GB.
+        // A dense table of 2.5 billion weights would take 10 GB.
         cells: Some(750_000_000),
         paper: None,
     },
 ];
 
-/// Remaining classes per update, and what each epoch multiplies the rate by, as in the paper.
+/// Number of negatives per update, and the factor of the learning rate per epoch, as in the paper.
 const CLASSES: usize = 5;
 const DECAY: f64 = 0.5;
 
-/// Runs the experiment on each set that lies in the data folder.
+/// Runs the experiment on each data set in the data folder.
 pub fn run(setting: &Setting<'_>) -> Result<Results> {
     let mut results = Results::default();
     let mut blocks = Vec::new();
@@ -131,7 +132,7 @@ fn train(data: &Dataset, options: &TrainOptions) -> Result<Trained> {
     Ok(training.finish()?)
 }
 
-/// Rows of numbers, or of texts by the words that at least two of them have.
+/// Reads rows of numbers, or texts with the default text options.
 fn read_train(path: &Path) -> Result<(Option<Text>, Dataset)> {
     if is_text(path) {
         let (text, data) = read_texts(path, &first_label())?.fit(&TextOptions::default())?;
@@ -148,7 +149,7 @@ fn first_label() -> ReadOptions {
     ReadOptions { first_label: true, ..ReadOptions::default() }
 }
 
-/// What came out.
+/// The results on a data set.
 struct Outcome {
     model: Model,
     evaluation: Evaluation,
@@ -199,11 +200,11 @@ impl Outcome {
             ..Chart::default()
         };
         let figure = if set.paper.is_some() { "Figure 3d: one" } else { "One" };
-        let caption = format!("{figure} row and five remaining classes an update, the rate halved after each epoch.");
+        let caption = format!("{figure} row and five negatives per update, the learning rate halved after each epoch.");
         let seed = self.model.card.options.seed.to_string();
         let settings = vec![
-            ("per update".into(), format!("1 row, {CLASSES} remaining classes")),
-            ("step".into(), format!("sgd, rate {} times {DECAY} per epoch", set.learning_rate)),
+            ("per update".into(), format!("1 row, {CLASSES} negatives")),
+            ("step".into(), format!("sgd, learning rate {} times {DECAY} per epoch", set.learning_rate)),
             ("seed".into(), seed),
         ];
         vec![Block::Table(self.table(set)), Block::Figure { chart, caption }, Block::Settings(settings)]
@@ -218,15 +219,15 @@ impl Outcome {
             ("seconds for five epochs", format!("{:.1}", self.seconds)),
             ("updates per second", format!("{:.0}", self.updates_per_second)),
             ("test error", format!("{:.4}", self.evaluation.error)),
-            ("error of always the largest class", format!("{majority:.4}")),
+            ("error of the majority class", format!("{majority:.4}")),
             ("peak memory", self.peak.map_or("unknown".into(), |bytes| memory::Bytes(bytes).to_string())),
         ];
         let caption = match set.paper {
             Some(_) => {
-                "amazoncat-13k. The paper ran on the real set and its own machine; a generated set has its shape, not its \
-                 words, so errors compare only on the real one."
+                "amazoncat-13k. The paper used the real data and another machine; generated data have the same shape \
+                 but not the same words, so errors are comparable only for the real data."
             }
-            None => "yso-titles. The same experiment on real titles by the first of their subjects.",
+            None => "yso-titles. The same experiment on real titles, classified by their first subject.",
         };
         let lines = ours.into_iter().enumerate().map(|(i, (name, value))| {
             [name.to_owned(), value].into_iter().chain(set.paper.map(|paper| paper[i].to_owned())).collect()

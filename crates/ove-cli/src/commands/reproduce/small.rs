@@ -26,7 +26,7 @@ struct Set {
     paper: [[f64; 3]; 4],
     /// Epochs and learning rate of the stochastic run.
     stochastic: (usize, f64),
-    /// What has to be said where ours and the paper's differ.
+    /// A remark on differences from the paper.
     remark: &'static str,
 }
 
@@ -35,22 +35,25 @@ const SETS: [Set; 3] = [
         name: "mnist",
         train: "train-images-idx3-ubyte",
         test: "t10k-images-idx3-ubyte",
-        origin: "the MNIST handwritten digits, with the two idx1-ubyte label files beside",
+        origin: "the MNIST handwritten digits, with the two idx1-ubyte label files in the same folder",
         sizes: [784, 10, 60_000, 10_000],
         paper: [[f64::NAN, 0.074, 0.271], [0.64, 0.073, 0.333], [0.50, 0.082, 0.287], [0.53, 0.080, 0.278]],
         stochastic: (350, 0.03),
-        remark: "Bouchard: the paper's optimiser stopped before convergence, so its norm and nlpd are not those of the maximum.",
+        remark: "Bouchard: the paper's optimiser stopped before convergence, so its norm and nlpd are not those of the \
+                 maximum.",
     },
     Set {
         name: "20news",
         train: "train.data",
         test: "test.data",
-        origin: "20 Newsgroups by date, Matlab/Octave form, with train.label, test.label and vocabulary.txt beside",
+        origin: "20 Newsgroups by date, Matlab/Octave format, with train.label, test.label and vocabulary.txt in the \
+                 same folder",
         sizes: [61_188, 20, 11_269, 7_505],
         paper: [[f64::NAN, 0.272, 1.263], [0.65, 0.249, 1.337], [0.05, 0.276, 1.297], [0.14, 0.276, 1.312]],
         stochastic: (5000, 0.003),
-        remark: "Bouchard: the paper's optimiser stopped before convergence here too. Stochastic: word counts differ in scale by \
-                 thousands and the rows are nearly separable, so the last percents of the bound would take many more epochs.",
+        remark: "Bouchard: the paper's optimiser stopped before convergence here as well. Stochastic: word counts \
+                 differ in scale by thousands and the rows are nearly separable, so the last percents of the bound would \
+                 take many more epochs.",
     },
     Set {
         name: "bibtex",
@@ -60,28 +63,28 @@ const SETS: [Set; 3] = [
         sizes: [1_836, 148, 4_880, 2_515],
         paper: [[f64::NAN, 0.622, 2.793], [0.25, 0.621, 2.955], [0.09, 0.636, 2.888], [0.10, 0.633, 2.875]],
         stochastic: (4000, 0.08),
-        remark: "Every method's error and nlpd, the exact softmax's too, are shifted together: most likely the paper's copy of the \
-                 set listed the labels of a row in another order, and so kept another first label.",
+        remark: "Error and nlpd of all methods, including the exact softmax, are shifted together: most likely the \
+                 paper's copy of the data listed the labels of a row in another order, and so had another first label.",
     },
 ];
 
-/// Rows per update, as in the paper.
+/// Number of rows per update, as in the paper.
 const BATCH: usize = 200;
 
-/// Where the full methods stop.
+/// The tolerance of the batch methods.
 const TOLERANCE: f64 = 1e-5;
 
-/// How many estimates the paper averages for its curves.
+/// Number of estimates that the paper averages for its curves.
 const WINDOW: usize = 400;
 
-/// A set with what the methods came to.
+/// A data set with the results of the methods.
 struct Compared {
     set: &'static Set,
     sizes: [usize; 4],
     outcomes: Vec<Outcome>,
 }
 
-/// Runs all sets that are there; the report gets the table, the figure or both.
+/// Runs all data sets that exist; the report gets the table, the figure or both.
 pub fn run(setting: &Setting<'_>, table: bool, figure: bool) -> Result<Results> {
     let (mut compared, mut absent) = (Vec::new(), Vec::new());
     for set in &SETS {
@@ -116,7 +119,7 @@ pub fn norm(softmax: &Linear, other: &Linear) -> f64 {
     difference / softmax.iter().map(|&a| f64::from(a).abs()).sum::<f64>()
 }
 
-/// Training and test rows with one list of classes, that of both together, or nothing if the set is not there.
+/// Training and test rows with the classes of both, or `None` if the data set does not exist.
 fn load(folder: &Path, set: &Set) -> Result<Option<(Dataset, Dataset)>> {
     let (train, test) = (find(folder, set.name, set.train), find(folder, set.name, set.test));
     let Some((train, test)) = train.zip(test) else { return Ok(None) };
@@ -131,7 +134,7 @@ fn load(folder: &Path, set: &Set) -> Result<Option<(Dataset, Dataset)>> {
 
 fn missing(folder: &Path, set: &Set) -> String {
     let text = format!(
-        "{} was not found: looked for {}/{}/{} and {} (.gz or not). The set is {}.",
+        "{} was not found: looked for {}/{}/{} and {} (.gz or not). The data set is {}.",
         set.name,
         folder.display(),
         set.name,
@@ -195,7 +198,7 @@ fn sizes_table(compared: &[Compared]) -> Table {
         std::iter::once(compared.set.name.to_owned()).chain(sizes).collect()
     };
     Table {
-        caption: "Table 1 of the paper: the sizes of the sets, as found; where the paper has another number it stands beside.".into(),
+        caption: "Table 1 of the paper: the sizes of the data sets, with the paper's number where it differs.".into(),
         head: ["set", "features", "classes", "training rows", "test rows"].map(String::from).into(),
         rows: compared.iter().map(row).collect(),
     }
@@ -219,31 +222,32 @@ fn scores_table(compared: &[Compared]) -> Table {
     };
     let rows = compared.iter().flat_map(|compared| compared.outcomes.iter().map(move |outcome| row(compared, outcome)));
     Table {
-        caption: "Table 2 of the paper: ours, and in brackets the paper's. Norm is eq. 17; error and nlpd are on the test rows; the bound is the \
-                  maximised objective, less the penalty, on the training rows."
-            .into(),
+        caption:
+            "Table 2 of the paper: our values, and the paper's in brackets. Norm is eq. 17; error and nlpd are on \
+                  the test rows; the bound is the maximised objective minus the penalty on the training rows."
+                .into(),
         head: ["set", "method", "norm", "error", "nlpd", "bound", "seconds"].map(String::from).into(),
         rows: rows.collect(),
     }
 }
 
-/// The settings of a set, and what has to be said of it.
+/// The settings of a data set, and remarks.
 fn remarks(compared: &Compared) -> Block {
     let (epochs, learning_rate) = compared.set.stochastic;
     let [.., full, sampled] = &compared.outcomes[..] else { unreachable!("four methods") };
     let (best, reached) = (full.maximum, sampled.maximum);
     Block::Settings(vec![
         ("set".into(), compared.set.name.into()),
-        ("full methods".into(), format!("L-BFGS until the gradient is {TOLERANCE:.0e} of the first")),
+        ("batch methods".into(), format!("L-BFGS until the gradient is {TOLERANCE:.0e} of the first")),
         (
             "stochastic".into(),
             format!(
-                "{BATCH} rows and 1 remaining class per update, {epochs} epochs, sgd with rate {learning_rate} falling \
-                 to zero"
+                "{BATCH} rows with 1 negative each per update, {epochs} epochs, sgd with a learning rate of \
+                 {learning_rate} decaying to zero"
             ),
         ),
         (
-            "stochastic beside full".into(),
+            "stochastic vs. batch".into(),
             format!("its bound is {:.2} % below the maximum", 100.0 * (best - reached) / best.abs()),
         ),
         ("remark".into(), compared.set.remark.into()),
@@ -266,8 +270,8 @@ fn curves_figure(compared: &Compared) -> Block {
         title: format!("Bounds on {}", compared.set.name),
         x: Axis { label: "seconds".into(), log: true, ..Axis::default() },
         y: Axis {
-            label: "log likelihood or bound, less the penalty".into(),
-            // The start lies far below; what matters is where the curves end.
+            label: "log likelihood or bound, minus the penalty".into(),
+            // Only the end of the curves; they start far below.
             range: Some((lowest - 1.5 * (best - lowest), best + 0.2 * (best - lowest))),
             ..Axis::default()
         },
@@ -275,7 +279,8 @@ fn curves_figure(compared: &Compared) -> Block {
         ..Chart::default()
     };
     let caption = format!(
-        "{}: one-vs-each ends nearer to the exact softmax than Bouchard's bound. The stochastic curve is the mean of the last {WINDOW} estimates.",
+        "{}: one-vs-each ends closer to the exact softmax than Bouchard's bound. The stochastic curve is the mean of \
+         the last {WINDOW} estimates.",
         compared.set.name
     );
     Block::Figure { chart, caption }
