@@ -60,7 +60,7 @@ BUILT := cargo test --workspace --no-run --quiet
 # The module with `unsafe`, where valgrind sees every access to memory; by its file, since `--lib` would build the library of the Python package
 # as a test too.
 valgrind-test:
-	@if command -v valgrind >/dev/null; then valgrind --quiet --error-exitcode=1 "$(UNIT_TESTS)" machine::; \
+	@if command -v valgrind >/dev/null; then valgrind --quiet --error-exitcode=1 "$(UNIT_TESTS)" platform::; \
 	else echo "valgrind is not installed: skipped"; fi
 UNIT_TESTS = $(shell cargo test --workspace --no-run 2>&1 | sed -n 's|.*unittests src/lib.rs (\(.*\))|\1|p')
 

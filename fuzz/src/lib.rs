@@ -1,8 +1,8 @@
-//! What is fuzzed: each function takes any bytes and must neither panic nor hang, nor take much more memory than there are bytes.
+//! What is fuzzed: each function takes any bytes and must neither panic nor hang, nor take much more memory than there
+//! are bytes.
 
 use std::collections::BTreeSet;
 use std::mem::discriminant;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -10,8 +10,8 @@ use ove::io::read::{Format, Input, OnError, Pieces, ReadOptions, Skipped, read_a
 use ove::platform::digest::Digest;
 use ove::text::{Text, TextOptions};
 use ove::train::checkpoint::Saved;
-use ove::train::{Begin, Problem, train_with};
-use ove::{Dataset, Error, Labels, Model, Options, Solver, synthetic, train};
+use ove::train::{Start, Training};
+use ove::{Dataset, Error, Examples, Labels, Model, TrainOptions, synthetic, with_threads};
 
 /// A target: its name, which is that of its corpus too, and what it does.
 pub type Target = (&'static str, fn(&[u8]));
@@ -74,7 +74,8 @@ pub fn xmc(bytes: &[u8]) {
     reader(Some(Format::Xmc), bytes);
 }
 
-/// What a reader accepts is sound, and what it accepts as a whole it accepts with bad rows left out, of which there are none.
+/// What a reader accepts is sound, and what it accepts as a whole it accepts with bad rows left out, of which there are
+/// none.
 fn reader(format: Option<Format>, bytes: &[u8]) {
     for labels_required in [true, false] {
         let strict = ReadOptions { format, labels_required, ..ReadOptions::default() };
@@ -119,7 +120,8 @@ fn check_read(data: &Dataset) {
     assert!(rows.iter(0..rows.len()).all(|row| row.values.iter().all(|&value| value != 0.0)));
 }
 
-/// A file that is read piece by piece holds the rows that it holds when read at once, or both fail. The first byte says how it is read.
+/// A file that is read piece by piece holds the rows that it holds when read at once, or both fail. The first byte says
+/// how it is read.
 pub fn pieces(bytes: &[u8]) {
     let Some((&flags, bytes)) = bytes.split_first() else { return };
     let formats = [Format::Libsvm, Format::Xmc, Format::Tsv, Format::TsvLabelFirst, Format::Fasttext];
@@ -133,7 +135,7 @@ pub fn pieces(bytes: &[u8]) {
     std::fs::write(&*FILE, bytes).unwrap();
     match (read_any(&FILE, &options), read_pieces(&FILE, &options, size)) {
         // A form whose lines make no sense by themselves.
-        (_, Err(Error::Option { name: "cache", .. })) => assert!(options.format.is_none()),
+        (_, Err(Error::Setting { name, .. })) if name == "cache" => assert!(options.format.is_none()),
         (Ok(whole), Ok(pieces)) => assert_eq!(Told::of([whole]), Told::of(pieces)),
         (Err(Error::Input { place, .. }), Err(Error::Input { place: other, .. })) => {
             // A text that is no UTF-8 is found first when all are read at once.
@@ -215,10 +217,10 @@ pub fn text(bytes: &[u8]) {
         sublinear_tf: flags & 16 != 0,
         idf: flags & 32 == 0,
     };
-    let Ok((fitted, data)) = Text::fit(&options, &texts, 1) else { return };
+    let Ok((fitted, data)) = Text::fit(&options, &texts) else { return };
     check_read(&data);
-    let again = fitted.rows(&texts, 1).unwrap();
-    let more = fitted.extended(&texts, 1).unwrap();
+    let again = fitted.rows(&texts);
+    let more = fitted.extended(&texts).unwrap();
     assert_eq!(more.len(), fitted.len(), "nothing is new");
     for n in 0..texts.len() {
         let (row, same) = (data.rows().row(n), again.rows().row(n));
@@ -240,20 +242,20 @@ pub fn model(bytes: &[u8]) {
     std::fs::write(&*FILE, bytes).unwrap();
     let data = synthetic::plane(5, 0);
     for model in [Model::load(&FILE), Model::map(&FILE)].into_iter().flatten() {
-        let _ = model.top(data.rows(), 0..data.len(), 3, 1);
+        let _ = model.top_k(data.rows(), 3);
         if model.features() < 10_000 {
             let _ = model.weights_of(0);
         }
         if let Some(text) = &model.card.text {
-            let _ = text.rows(&["one two three two"], 1);
+            let _ = text.rows(&["one two three two"]);
         }
     }
     let _ = std::fs::remove_file(&*FILE);
 }
 
-/// The columns of a cache, in the order of [`COLUMNS`]: two bytes that say how many features there are, then for each column how many
-/// bytes it has, and these. The highest bit of the first two says whether the rows are texts. Sums are right: they would only hide what
-/// else is wrong.
+/// The columns of a cache, in the order of [`COLUMNS`]: two bytes that say how many features there are, then for each
+/// column how many bytes it has, and these. The highest bit of the first two says whether the rows are texts. Sums are
+/// right: they would only hide what else is wrong.
 pub fn cache(bytes: &[u8]) {
     let Some((&features, mut bytes)) = bytes.split_first_chunk() else { return };
     let features = u16::from_le_bytes(features);
@@ -274,13 +276,16 @@ pub fn cache(bytes: &[u8]) {
     assert!(opened.reused);
     let data = opened.data;
     check(&data);
-    let problem = Problem::of(&data);
-    for solver in [Solver::Stochastic, Solver::Batch] {
-        let options = Options { solver, epochs: 1, iterations: 2, l2: 1.0, threads: 1, ..Options::default() };
-        let _ = train(&problem, &options, &mut |_| ControlFlow::Continue(()));
+    for settings in [r#"{"epochs": 1, "l2": 1, "rank": 2}"#, r#"{"solver": "stochastic", "epochs": 1, "l2": 1}"#, BATCH]
+    {
+        let _ = with_threads(1, || -> ove::Result<()> {
+            let mut training = Training::new(Examples::of(&data), &options(settings), Start::default())?;
+            while training.step()?.is_some() {}
+            training.finish().map(drop)
+        });
     }
     if let Some(text) = opened.text {
-        let _ = text.rows(&["one two three two"], 1);
+        let _ = text.rows(&["one two three two"]);
     }
 }
 
@@ -318,19 +323,48 @@ static CACHES: LazyLock<[Cached; 2]> = LazyLock::new(|| {
 
 impl Cached {
     fn open(&self) -> ove::Result<ove::io::cache::Cached> {
-        ove::io::cache::open(&self.folder, &self.file, &ReadOptions::default(), &TextOptions::default(), 1, &mut |_| ())
+        ove::io::cache::open(&self.folder, &self.file, &ReadOptions::default(), &TextOptions::default(), &mut |_| ())
     }
 }
 
-/// A checkpoint, and a run that goes on from it.
+/// The runs that checkpoints are tried on: their names, which are those of the corpus too, and their settings.
+pub const RUNS: [(&str, &str); 5] = [
+    ("linear", r#"{"epochs": 2, "batch": 2, "learning_rate": 0.1, "l2": 0.5, "scores": "linear"}"#),
+    ("sgd", r#"{"epochs": 2, "batch": 2, "learning_rate": 0.1, "l2": 0.5, "step": "sgd", "cells": 7}"#),
+    ("factored", r#"{"epochs": 2, "batch": 2, "learning_rate": 0.1, "l2": 0.5, "rank": 2}"#),
+    ("batch", BATCH),
+    ("trees", r#"{"epochs": 2, "trees": 2}"#),
+];
+
+/// The settings of the batch solver.
+const BATCH: &str = r#"{"solver": "batch", "iterations": 3, "l2": 1}"#;
+
+/// The options with these settings.
+pub fn options(settings: &str) -> TrainOptions {
+    TrainOptions::from_settings(&serde_json::from_str(settings).unwrap()).unwrap()
+}
+
+/// The rows that checkpoints are tried on.
+pub fn checkpoint_rows() -> Dataset {
+    synthetic::plane(5, 0)
+}
+
+/// A checkpoint, and the runs that go on from it: as it is, and with the right sum, which would only hide what else is
+/// wrong.
 pub fn checkpoint(bytes: &[u8]) {
-    std::fs::write(&*FILE, bytes).unwrap();
-    if let Ok(saved) = Saved::open(&FILE) {
-        let data = synthetic::plane(5, 0);
-        let classes = data.classes.len();
-        let problem = Problem { rows: data.rows(), labels: &data.labels, row_weights: &[], classes };
-        let begin = Begin { saved: Some(&saved), ..Begin::default() };
-        let _ = train_with(begin, &problem, &Options::default(), &mut |_| ControlFlow::Break(()));
+    let data = checkpoint_rows();
+    let before = &bytes[..bytes.len().saturating_sub(8)];
+    let mended = [before, &Digest::of(before).to_le_bytes()].concat();
+    for bytes in [bytes, &mended] {
+        std::fs::write(&*FILE, bytes).unwrap();
+        let Ok(saved) = Saved::open(&FILE) else { continue };
+        for (_, settings) in RUNS {
+            let mut training = Training::new(Examples::of(&data), &options(settings), Start::default()).unwrap();
+            if training.restore(&saved).is_ok() {
+                let _ = training.step();
+                let _ = training.finish();
+            }
+        }
     }
     let _ = std::fs::remove_file(&*FILE);
 }

@@ -13,6 +13,7 @@ mod predict;
 mod program;
 mod reliability;
 mod reproduce;
+mod same_model;
 #[cfg(feature = "serve")]
 mod serve;
 mod text;

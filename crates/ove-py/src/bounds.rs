@@ -1,14 +1,17 @@
 //! The bounds on scores, and the non-parametric case.
 
+use std::ops::ControlFlow;
+
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
-use ove::train::categorical::Method;
-use ove::options::{Options, Solver};
-use ove::{Objective, Settings};
+use ove::Objective;
+use ove::options::{LinearOptions, ScoreKind, SolverKind};
+use ove::train::Progress;
+use ove::train::categorical::{self, Method};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::errors::exception;
-use crate::settings::Keywords;
+use crate::settings;
 use crate::watch::{Report, watched};
 
 /// N values and N × K derivatives.
@@ -40,29 +43,27 @@ pub fn log_softmax_bound<'py>(
 
 fn check(classes: usize, scores: &[f64], y: &[i64], merge: &[usize]) -> Result<(), String> {
     if classes < 2 {
-        return Err(format!("scores of {classes} class, but a probability needs at least two classes"));
+        return Err(format!("`scores` must have at least 2 columns, got {classes}"));
     }
-    if scores.len() != y.len() * classes {
-        return Err(format!("{} classes for {} rows, but each has its own", y.len(), scores.len() / classes));
+    let rows = scores.len() / classes;
+    if rows != y.len() {
+        return Err(format!("`y` must have one class per row of `scores`, got {} for {rows}", y.len()));
     }
     if let Some(at) = scores.iter().position(|f| !f.is_finite()) {
-        return Err(format!(
-            "row {}, column {}: the score {}, but scores are finite",
-            at / classes,
-            at % classes,
-            scores[at]
-        ));
+        let (row, column) = (at / classes, at % classes);
+        return Err(format!("`scores` must be finite, got {} in row {row}, column {column}", scores[at]));
     }
+    let last = classes - 1;
     if let Some(n) = y.iter().position(|&y| y < 0 || y as usize >= classes) {
-        return Err(format!("row {n} has the class {}, but classes run from 0 to {}", y[n], classes - 1));
+        return Err(format!("`y` must be from 0 to {last}, got {} in row {n}", y[n]));
     }
     match merge.iter().enumerate().find(|&(i, k)| *k >= classes || merge[..i].contains(k)) {
-        Some((_, k)) => Err(format!("merge has {k}, but each class from 0 to {} may stand there once", classes - 1)),
+        Some((_, k)) => Err(format!("`merge` must have each class from 0 to {last} at most once, got {k}")),
         None => Ok(()),
     }
 }
 
-/// Room for one row in the order of the core: the own class, those of C, the others.
+/// Room for one row in the order of the library: the own class, those of C, the others.
 struct Row {
     objective: Objective,
     merge: Vec<usize>,
@@ -97,26 +98,43 @@ impl Row {
     }
 }
 
+/// Few scores are cheap to find exactly: what `ove estimate` has as its tolerance too.
+const TOLERANCE: f64 = 1e-10;
+
 /// The probabilities of values that occur so often, and the method that found them.
 #[pyfunction]
 pub fn estimate(
     py: Python<'_>,
     counts: Vec<u64>,
-    method: Option<String>,
-    keywords: Keywords,
+    method: Option<&str>,
+    settings: &str,
+    threads: usize,
 ) -> PyResult<(Vec<f64>, &'static str)> {
-    let Settings::Linear(options) = keywords.settings(0, counts.len())? else {
-        return Err(PyValueError::new_err("solver is `forest`, but values have no features"));
+    let mut given = settings::parsed(settings)?;
+    given.retain(|_, value| !value.is_null());
+    given.insert("scores".into(), ScoreKind::Linear.name().into());
+    let objective = match given.get("objective") {
+        Some(name) => name.as_str().unwrap_or_default().parse().map_err(exception)?,
+        None => LinearOptions::default().bound.objective,
     };
-    let options = Options { solver: Solver::Stochastic, ..options };
     let occurring = counts.iter().filter(|&&count| count > 0).count();
-    let method: Method = match method {
-        Some(name) => name.parse().map_err(exception)?,
-        None => Method::best_for(options.objective, occurring),
-    };
+    let method = method.map_or(Ok(Method::best_for(objective, occurring)), str::parse).map_err(exception)?;
+    if method == Method::ClosedForm
+        && let Some(unused) = given.keys().find(|name| !["scores", "objective", "seed"].contains(&name.as_str()))
+    {
+        return Err(PyValueError::new_err(format!("`{unused}` is a setting that the closed form does not use")));
+    }
+    if method == Method::Batch {
+        given.insert("solver".into(), SolverKind::Batch.name().into());
+        given.entry("tolerance").or_insert(TOLERANCE.into());
+    }
+    let options = settings::options(given, None)?;
     let found = watched(py, None, |pulse| {
-        let watch = &mut |p: &ove::Progress<'_>| pulse.tell(Report { done: p.done, bound: Some(p.bound) });
-        ove::train::categorical::estimate(&counts, method, &options, watch)
+        let watch = &mut |progress: &Progress, _: &dyn Fn() -> Vec<f64>| {
+            pulse.tell(Report { done: progress.done, bound: progress.bound });
+            if pulse.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        ove::with_threads(threads, || categorical::estimate(&counts, method, &options, watch))
     })?;
-    Ok((found.map_err(exception)?, method.name()))
+    Ok((found.and_then(|found| found).map_err(exception)?, method.name()))
 }

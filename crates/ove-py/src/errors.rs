@@ -1,4 +1,4 @@
-//! Errors of the core as the exceptions that Python has for them.
+//! Errors of the library as the exceptions that Python has for them.
 
 use std::io::ErrorKind;
 
@@ -6,25 +6,36 @@ use ove::Error;
 use pyo3::exceptions::{PyFloatingPointError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 
-/// The exception of an error.
+/// The exception for an error.
 pub fn exception(error: Error) -> PyErr {
     match error {
-        // Python makes a FileNotFoundError and the like of the number.
-        Error::File { path, reason } => {
-            let number = reason.raw_os_error().unwrap_or_else(|| number(reason.kind()));
-            let words = reason.to_string().trim_end_matches(&format!(" (os error {number})")).to_owned();
-            PyOSError::new_err((number, words, path))
+        // Python makes a FileNotFoundError and the like from the number.
+        Error::File { path, source } => {
+            let number = source.raw_os_error().unwrap_or_else(|| number(source.kind()));
+            let message = source.to_string().trim_end_matches(&format!(" (os error {number})")).to_owned();
+            PyOSError::new_err((number, message, path))
         }
         Error::Diverged { .. } => PyFloatingPointError::new_err(error.to_string()),
-        // Keywords are spelt with the underscores of Python.
-        Error::Option { name, found, allowed } => {
-            PyValueError::new_err(format!("{} is {found}, but {allowed}", name.replace('-', "_")))
+        Error::Setting { name, must, got } => {
+            PyValueError::new_err(Error::Setting { name: keyword(&name), must, got }.to_string())
+        }
+        Error::Unused { name, owner, chosen } => {
+            PyValueError::new_err(Error::Unused { name: keyword(&name), owner, chosen }.to_string())
         }
         other => PyValueError::new_err(other.to_string()),
     }
 }
 
-/// The number of the system for a failure that the core has put into words of its own.
+/// The keyword for a setting, which the library names as the command line does.
+fn keyword(setting: &str) -> String {
+    match setting {
+        "seed" => "random_state".into(),
+        "threads" => "n_jobs".into(),
+        other => other.replace('-', "_"),
+    }
+}
+
+/// The number that the system has for a failure of which the library gives only the kind.
 fn number(kind: ErrorKind) -> i32 {
     match kind {
         ErrorKind::NotFound => 2,

@@ -1,5 +1,5 @@
-//! `ove._ove`, the private half of the Python package: arrays in, arrays out, without a copy where their types allow it. Everything that
-//! a user sees (estimators, their checks and words) is Python, in `python/ove`.
+//! `ove._ove`, the private half of the Python package: arrays in, arrays out, without a copy where their types allow.
+//! What a user sees (estimators, their checks and docstrings) is Python, in `python/ove`.
 
 mod bounds;
 mod errors;

@@ -1,12 +1,10 @@
-//! A trained model in Python's hands.
+//! A trained model in Python.
 
 use std::path::PathBuf;
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, ToPyArray};
-use ove::scores::trees::{Forest, Search};
-use ove::scores::linear::Prediction;
-use ove::{Row, Weights};
-use pyo3::exceptions::PyValueError;
+use ove::{Rows, Scores};
+use pyo3::exceptions::{PyAttributeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyBytes;
@@ -19,12 +17,6 @@ use crate::text::{TextRows, borrowed};
 #[pyclass(frozen, module = "ove._ove")]
 pub struct Model {
     pub inner: ove::Model,
-}
-
-impl Model {
-    pub fn new(inner: ove::Model) -> Self {
-        Model { inner }
-    }
 }
 
 /// N × K numbers.
@@ -44,7 +36,7 @@ impl Model {
         py.detach(|| ove::Model::load(&path)).map(Model::new).map_err(exception)
     }
 
-    /// Reads what a model file holds.
+    /// Reads the bytes of a model file.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
         py.detach(|| ove::Model::from_bytes(bytes)).map(Model::new).map_err(exception)
@@ -55,7 +47,7 @@ impl Model {
         py.detach(|| self.inner.save(&path)).map_err(exception)
     }
 
-    /// What a model file holds.
+    /// The bytes of a model file.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &py.detach(|| self.inner.to_bytes()))
     }
@@ -69,81 +61,73 @@ impl Model {
         serde_json::to_string(&self.inner.card).map_err(|e| PyValueError::new_err(e.to_string()))
     }
 
-    /// How many classes.
-    #[getter]
-    fn classes(&self) -> usize {
-        self.inner.classes()
-    }
-
-    /// How many features.
+    /// Number of features.
     #[getter]
     fn features(&self) -> usize {
         self.inner.features()
     }
 
-    /// Weights (features × classes) and biases of a linear model whose weights have a cell each.
-    fn linear<'py>(&self, py: Python<'py>) -> PyResult<Option<WeightsAndBias<'py>>> {
-        match self.inner.linear() {
-            Some(linear) if !linear.places().is_hashed() => {
+    /// Weights (features × classes) and biases of linear scores whose weights have a cell each.
+    fn linear<'py>(&self, py: Python<'py>) -> PyResult<WeightsAndBias<'py>> {
+        let without = |reason: &str| Err(PyAttributeError::new_err(reason.to_owned()));
+        match (self.inner.scores.linear(), &self.inner.scores) {
+            (Some(linear), _) if !linear.is_hashed() => {
                 let (features, classes) = (linear.features(), linear.classes());
                 let weights = linear.table()[..features * classes].to_pyarray(py).reshape([features, classes])?;
-                Ok(Some((weights, linear.bias().to_pyarray(py))))
+                Ok((weights, linear.bias().to_pyarray(py)))
             }
-            _ => Ok(None),
+            (Some(_), _) => without("its weights share cells, since `memory` does not hold one for each"),
+            (None, Scores::Factored(_)) => without("factored scores have a vector for each feature and each class"),
+            (None, _) => without("trees have weights for their nodes, not for classes"),
         }
     }
 
-    /// The rows of texts, for a model that was trained on such.
+    /// The rows of texts, for a model that was trained on texts.
     fn text_rows(&self, py: Python<'_>, texts: Vec<PyBackedStr>, threads: usize) -> PyResult<TextRows> {
         let text = self.inner.card.text.as_ref();
         let text = text.ok_or_else(|| PyValueError::new_err("the model was not trained on texts"))?;
-        let data = py.detach(|| text.rows(&borrowed(&texts), threads)).map_err(exception)?;
+        let data = py.detach(|| ove::with_threads(threads, || text.rows(&borrowed(&texts)))).map_err(exception)?;
         Ok(TextRows { data, text: None })
     }
 
     /// The scores of all classes.
     fn scores<'py>(&self, py: Python<'py>, rows: Matrix<'py>, threads: usize) -> PyResult<Table<'py>> {
-        let view = rows.view()?;
-        let scores = py.detach(|| self.inner.scores(view.rows()?, threads).map_err(exception))?;
+        let scores = with_rows(py, &rows, threads, |rows| self.inner.scores(rows))?;
         self.table(py, scores)
     }
 
     /// The log probabilities of all classes.
     fn log_probabilities<'py>(&self, py: Python<'py>, rows: Matrix<'py>, threads: usize) -> PyResult<Table<'py>> {
-        let view = rows.view()?;
-        let found = py.detach(|| self.inner.log_probabilities(view.rows()?, threads).map_err(exception))?;
+        let found = with_rows(py, &rows, threads, |rows| self.inner.log_probabilities(rows))?;
         self.table(py, found)
     }
 
-    /// The `count` best classes of each row with their probabilities.
-    fn top<'py>(&self, py: Python<'py>, rows: Matrix<'py>, count: usize, threads: usize) -> PyResult<Top<'py>> {
-        let view = rows.view()?;
-        let count = count.min(self.inner.classes());
-        let (classes, probabilities, len) = py.detach(|| {
-            let rows = view.rows()?;
-            let mut top = self.inner.top(rows, 0..rows.len(), count, threads).map_err(exception)?;
-            if let Weights::Forest(forest) = &self.inner.weights {
-                top.iter_mut().enumerate().for_each(|(n, top)| complete(forest, rows.row(n), count, top));
-            }
-            let all = || top.iter().flatten();
-            let classes: Vec<i64> = all().map(|prediction| prediction.class.into()).collect();
-            let probabilities: Vec<f64> = all().map(|prediction| prediction.probability).collect();
-            PyResult::Ok((classes, probabilities, rows.len()))
+    /// The `k` best classes of each row with their probabilities.
+    fn top_k<'py>(&self, py: Python<'py>, rows: Matrix<'py>, k: usize, threads: usize) -> PyResult<Top<'py>> {
+        let (classes, probabilities) = with_rows(py, &rows, threads, |rows| {
+            let top = self.inner.top_k(rows, k);
+            let best = top.iter().flatten();
+            best.map(|prediction| (i64::from(prediction.class), prediction.probability)).unzip::<_, _, Vec<_>, Vec<_>>()
         })?;
-        let shape = [len, count];
+        let k = k.min(self.inner.classes());
+        let shape = [classes.len() / k, k];
         Ok((classes.to_pyarray(py).reshape(shape)?, probabilities.to_pyarray(py).reshape(shape)?))
     }
 
-    /// What each feature of the first row speaks for a class, with its name if it has one.
+    /// The contribution of each feature of the first row to the score of a class, with its name if it has one.
     fn explain(&self, rows: Matrix<'_>, class: u32) -> PyResult<Vec<(u32, Option<&str>, f32)>> {
         let view = rows.view()?;
-        let spoken = self.inner.explain(view.rows()?.row(0), class);
+        let contributions = self.inner.explain(view.rows()?.row(0), class);
         let named = |(feature, weight)| (feature, self.inner.card.feature_name(feature as usize), weight);
-        Ok(spoken.into_iter().map(named).collect())
+        Ok(contributions.into_iter().map(named).collect())
     }
 }
 
 impl Model {
+    pub fn new(inner: ove::Model) -> Self {
+        Model { inner }
+    }
+
     fn table<'py>(&self, py: Python<'py>, numbers: Vec<f64>) -> PyResult<Table<'py>> {
         let classes = self.inner.classes();
         let rows = numbers.len() / classes;
@@ -151,15 +135,16 @@ impl Model {
     }
 }
 
-/// A forest names only the classes of the leaves that it searched. Where these are fewer than asked for, the most probable others follow.
-fn complete(forest: &Forest, row: Row<'_>, count: usize, top: &mut Vec<Prediction>) {
-    if top.len() == count {
-        return;
-    }
-    let mut logs = vec![0.0; forest.classes()];
-    forest.log_probabilities(&forest.look(&[row], Search::All)[0], &mut logs);
-    let mut others: Vec<u32> = (0..).take(logs.len()).filter(|class| top.iter().all(|p| p.class != *class)).collect();
-    others.sort_by(|&a, &b| logs[b as usize].total_cmp(&logs[a as usize]).then(a.cmp(&b)));
-    let found = |class: u32| Prediction { class, probability: logs[class as usize].exp() };
-    top.extend(others.into_iter().take(count - top.len()).map(found));
+/// Works on rows with so many threads and with the interpreter released.
+fn with_rows<R: Send>(
+    py: Python<'_>,
+    rows: &Matrix<'_>,
+    threads: usize,
+    work: impl Fn(Rows<'_>) -> R + Send + Sync,
+) -> PyResult<R> {
+    let view = rows.view()?;
+    py.detach(|| {
+        let rows = view.rows()?;
+        ove::with_threads(threads, || work(rows)).map_err(exception)
+    })
 }

@@ -1,4 +1,4 @@
-//! Rows as Python holds them, seen as the core wants them.
+//! Rows as Python holds them, in the form that the library reads.
 //!
 //! | what | how it is read |
 //! |---|---|
@@ -25,11 +25,11 @@ pub enum Matrix<'py> {
     Texts(Bound<'py, TextRows>),
     /// Dense, C-ordered.
     Dense(PyReadonlyArray2<'py, f32>),
-    /// The parts of a CSR matrix: offsets, indices, values, and how many features.
+    /// The parts of a CSR matrix: offsets, indices, values, and the number of features.
     Sparse(PyReadonlyArray1<'py, i64>, Indices<'py>, PyReadonlyArray1<'py, f32>, usize),
 }
 
-/// Features of entries.
+/// The features of all entries.
 #[derive(FromPyObject)]
 pub enum Indices<'py> {
     /// 32 bits.
@@ -49,7 +49,7 @@ pub enum View<'a> {
 }
 
 impl Matrix<'_> {
-    /// How many features a row may have.
+    /// Number of features.
     pub fn features(&self) -> usize {
         match self {
             Matrix::Texts(texts) => texts.get().data.features(),
@@ -71,7 +71,7 @@ impl Matrix<'_> {
 }
 
 impl View<'_> {
-    /// The rows, once they are known to be such.
+    /// The rows, after a check that they are rows.
     pub fn rows(&self) -> PyResult<Rows<'_>> {
         match self {
             View::Owned(rows) => Ok(*rows),
@@ -92,7 +92,7 @@ impl Indices<'_> {
                 let narrow = |&index: &i64| u32::try_from(index).map_err(|_| index);
                 let indices: Result<Vec<u32>, i64> = indices.as_slice()?.iter().map(narrow).collect();
                 Cow::Owned(indices.map_err(|index| {
-                    PyValueError::new_err(format!("feature {index}, but features run from 0 to {}", u32::MAX))
+                    PyValueError::new_err(format!("features must be from 0 to {}, got {index}", u32::MAX))
                 })?)
             }
         })
@@ -105,7 +105,7 @@ fn as_offsets(offsets: &[i64]) -> PyResult<Cow<'_, [usize]>> {
         Ok(offsets) => Ok(Cow::Borrowed(offsets)),
         Err(_) => {
             let offsets: Result<Vec<usize>, _> = offsets.iter().map(|&offset| usize::try_from(offset)).collect();
-            offsets.map(Cow::Owned).map_err(|_| PyValueError::new_err("a row that lies outside the memory"))
+            offsets.map(Cow::Owned).map_err(|_| PyValueError::new_err("row offsets must lie in memory"))
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Texts to rows.
 
 use ove::Dataset;
-use ove::text::{Text, TextOptions};
+use ove::text::Text;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 
 use crate::errors::exception;
+use crate::settings;
 
 /// The rows of texts.
 #[pyclass(frozen, module = "ove._ove")]
@@ -21,7 +22,7 @@ impl TextRows {
         self.data.len()
     }
 
-    /// How many features a row may have.
+    /// Number of features.
     #[getter]
     fn features(&self) -> usize {
         self.data.features()
@@ -30,24 +31,14 @@ impl TextRows {
 
 /// Finds the vocabulary of texts and makes their rows.
 #[pyfunction]
-#[pyo3(signature = (texts, *, ngrams, min_df, hash, sublinear_tf, idf, threads))]
-#[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
-pub fn fit_text(
-    py: Python<'_>,
-    texts: Vec<PyBackedStr>,
-    ngrams: usize,
-    min_df: u32,
-    hash: Option<u32>,
-    sublinear_tf: bool,
-    idf: bool,
-    threads: usize,
-) -> PyResult<TextRows> {
-    let options = TextOptions { ngrams, min_df, hash, sublinear_tf, idf };
-    let (text, data) = py.detach(|| Text::fit(&options, &borrowed(&texts), threads)).map_err(exception)?;
+pub fn fit_text(py: Python<'_>, texts: Vec<PyBackedStr>, settings: &str, threads: usize) -> PyResult<TextRows> {
+    let options = settings::text_options(settings::parsed(settings)?)?;
+    let fitted = py.detach(|| ove::with_threads(threads, || Text::fit(&options, &borrowed(&texts))));
+    let (text, data) = fitted.and_then(|fitted| fitted).map_err(exception)?;
     Ok(TextRows { data, text: Some(text) })
 }
 
-/// The texts, as the core takes them.
+/// The texts, as the library takes them.
 pub fn borrowed(texts: &[PyBackedStr]) -> Vec<&str> {
     texts.iter().map(|text| &**text).collect()
 }

@@ -1,13 +1,12 @@
-//! Python while the core works: Ctrl-C and progress.
+//! Python while the library works: Ctrl-C and progress.
 //!
-//! Python runs signal handlers on its main thread only, and the core reports from one of its own threads. So the work goes to
-//! another thread, and the one that called waits for it, with the interpreter released, waking every [`TICK`] to let handlers run
-//! and to pass on the latest report.
+//! Python runs signal handlers on its main thread only, and the library reports from one of its own threads. So the
+//! work goes to another thread, and the one that called waits for it with the interpreter released. It wakes every
+//! [`TICK`] to let handlers run and to pass on the latest report.
 
-use std::ops::ControlFlow;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use pyo3::prelude::*;
@@ -31,24 +30,23 @@ pub struct Report {
 }
 
 impl Pulse {
-    /// Says how far the work is; hears whether it goes on.
-    pub fn tell(&self, report: Report) -> ControlFlow<()> {
-        *self.latest.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(report);
-        self.flow()
+    /// Says how far the work is.
+    pub fn tell(&self, report: Report) {
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
     }
 
-    /// Whether the work goes on.
-    pub fn flow(&self) -> ControlFlow<()> {
-        if self.stop.load(Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    /// Whether the work has to stop.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Relaxed)
     }
 
     fn take(&self) -> Option<Report> {
-        self.latest.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take()
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-/// Does `work` with the interpreter released. `progress`, if given, is called with the share that is done and the bound. An exception of a
-/// signal handler or of `progress` stops the work, and is raised once it has stopped.
+/// Does `work` with the interpreter released. `progress`, if given, is called with the share that is done and the
+/// bound. An exception of a signal handler or of `progress` stops the work, and is raised once it has stopped.
 pub fn watched<R: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,

@@ -63,14 +63,14 @@ def test_forms_of_scores(scores):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (([[1.0, np.nan]], [0]), "row 0, column 1: the score NaN"),
-        (([[1.0, 2.0]], [2]), "row 0 has the class 2, but classes run from 0 to 1"),
-        (([[1.0, 2.0]], [-1]), "row 0 has the class -1"),
-        (([[1.0, 2.0]], [0, 1]), "2 classes for 1 rows"),
-        (([[1.0]], [0]), "at least two classes"),
-        (([1.0, 2.0], [0]), "scores have 1 dimensions"),
-        (([[1.0, 2.0]], [0.5]), "y is an array of float64"),
-        (([[1.0, 2.0]], [0], "hinge"), "objective is `hinge`"),
+        (([[1.0, np.nan]], [0]), "`scores` must be finite, got NaN in row 0, column 1"),
+        (([[1.0, 2.0]], [2]), "`y` must be from 0 to 1, got 2 in row 0"),
+        (([[1.0, 2.0]], [-1]), "`y` must be from 0 to 1, got -1 in row 0"),
+        (([[1.0, 2.0]], [0, 1]), "`y` must have one class per row of `scores`, got 2 for 1"),
+        (([[1.0]], [0]), "`scores` must have at least 2 columns, got 1"),
+        (([1.0, 2.0], [0]), "`scores` must have 2 dimensions, rows and classes, got 1"),
+        (([[1.0, 2.0]], [0.5]), "`y` must be a list of class numbers, from 0, got an array of float64"),
+        (([[1.0, 2.0]], [0], "hinge"), "`objective` must be one of .*, got `hinge`"),
     ],
 )
 def test_scores_that_cannot_be(arguments, words):
@@ -80,7 +80,7 @@ def test_scores_that_cannot_be(arguments, words):
 
 def test_merged_classes_that_cannot_be():
     for merge in ([5], [0, 0]):
-        with pytest.raises(ValueError, match="may stand there once"):
+        with pytest.raises(ValueError, match="`merge` must have each class from 0 to 1 at most once"):
             ove.log_softmax_bound([[1.0, 2.0]], [0], "merged", merge=merge)
 
 
@@ -109,11 +109,11 @@ def test_by_sampling_and_by_bouchard():
 
 def test_counts_that_cannot_be():
     for counts in ([-1, 2], [0.5, 1], [[1]]):
-        with pytest.raises(ValueError, match="whole numbers"):
+        with pytest.raises(ValueError, match="`counts` must be a list of whole numbers"):
             ove.CategoricalEstimator().fit_counts(counts)
-    with pytest.raises(ValueError, match="no value that occurs"):
+    with pytest.raises(ValueError, match="at least one count must be positive"):
         ove.CategoricalEstimator().fit_counts([0, 0])
-    with pytest.raises(ValueError, match="2 counts for 1 values"):
+    with pytest.raises(ValueError, match="`classes` must have one value per count, 2 in all, got 1"):
         ove.CategoricalEstimator().fit_counts([1, 2], ["a"])
     with pytest.raises(ValueError, match="inconsistent"):
         ove.CategoricalEstimator().fit(np.empty((3, 1)), ["a", "b"])

@@ -102,7 +102,8 @@ def test_a_data_frame_gives_names(dense, tmp_path):
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_a_value_that_is_not_finite_is_found(rows, value):
     x, y = rows
-    words = f"row 7, feature {x[7].indices[2]}: the value {'NaN' if np.isnan(value) else value}, but values are finite"
+    found = "NaN" if np.isnan(value) else value
+    words = f"row 7, feature {x[7].indices[2]}: the value must be a finite 32-bit float, got {found}"
     x = x.copy()
     x.data[x.indptr[7] + 2] = value
     for form in (x, x.toarray(), np.asfortranarray(x.toarray()), x.astype(np.float64)):
@@ -115,7 +116,8 @@ def test_a_value_that_is_not_finite_is_found(rows, value):
 def test_a_number_too_large_for_32_bits_is_found(dense):
     x, y = dense[0].astype(np.float64), dense[1]
     x[3, 4] = 1e300
-    with pytest.raises(ValueError, match="row 3, feature 4: the value inf, but values are finite 32-bit floats"), np.errstate(over="ignore"):
+    words = "row 3, feature 4: the value must be a finite 32-bit float, got inf"
+    with pytest.raises(ValueError, match=words), np.errstate(over="ignore"):
         fit(x, y)
 
 
@@ -156,15 +158,15 @@ def test_labels_that_cannot_be(rows):
     x, y = rows
     with pytest.raises(ValueError, match="y to be passed"):
         fit(x, None)
-    with pytest.raises(ValueError, match="1 class, but there have to be at least two"):
+    with pytest.raises(ValueError, match="`y` must have at least 2 classes, got 1"):
         fit(x, np.zeros(300, dtype=int))
     with pytest.raises(ValueError, match="Unknown label type"):
         fit(x, np.linspace(0, 1, 300))
     with pytest.raises(ValueError, match="NaN"):
         fit(x, np.where(y == 0, np.nan, y))
-    with pytest.raises(ValueError, match="holds 0 and 1 alone"):
+    with pytest.raises(ValueError, match="must have only the values 0 and 1"):
         fit(x, np.stack([y, y], axis=1))
-    with pytest.raises(ValueError, match="has 3 columns, but there are 5 classes"):
+    with pytest.raises(ValueError, match="`y` must have one column per class, 5 in all, got 3"):
         fit(x, y).score(x, np.ones((300, 3), dtype=int))
     assert fit(x, y).score(x, y + 1000) == 0
 

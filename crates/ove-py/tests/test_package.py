@@ -39,5 +39,6 @@ def test_everything_public_is_documented():
 def test_types():
     assert files("ove").joinpath("py.typed").is_file()
     for command in (["mypy", *STRICT, "-p", "ove"], ["mypy.stubtest", "ove._ove"]):
-        done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, timeout=300, cwd=files("ove"))
+        command = [sys.executable, "-m", *command]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=files("ove"))
         assert done.returncode == 0, done.stdout + done.stderr

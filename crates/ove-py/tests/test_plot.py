@@ -16,7 +16,7 @@ def test_history(rows):
     curve = ove.plot.history(model).lines[0]
     np.testing.assert_array_equal(curve.get_ydata(), model.history_["bound"])
     with pytest.raises(ValueError, match="no history"):
-        ove.plot.history(ove.OneVsEachClassifier(solver="forest").fit(*rows))
+        ove.plot.history(ove.OneVsEachClassifier(scores="trees").fit(*rows))
 
 
 def test_reliability(rows, texts):
@@ -38,7 +38,7 @@ def test_reliability(rows, texts):
 
     lists = [[label] for label in texts[1]]
     ove.plot.reliability(ove.TextClassifier().fit(texts[0], lists), texts[0], lists)
-    with pytest.raises(ValueError, match="bins is 0"):
+    with pytest.raises(ValueError, match="`bins` must be at least 1, got 0"):
         ove.plot.reliability(model, x, y, bins=0)
     matplotlib.pyplot.close("all")
 

@@ -1,16 +1,16 @@
-//! What an update costs with a hundred times as many classes: updates a second for K = 10⁴ and K = 10⁶, with the same number of features
-//! and of sampled classes, in tables of at most the given number of gigabytes.
+//! What an update costs with a hundred times as many classes: updates per second for K = 10⁴ and K = 10⁶, with the same
+//! number of features and of sampled classes, in tables of at most the given number of gigabytes.
 //!
 //! ```sh
 //! cargo run --release --example many_classes -- 8
 //! ```
 
-use std::ops::ControlFlow;
 use std::time::Instant;
 
 use ove::synthetic::{Sparse, sparse};
-use ove::train::optimizer::StepKind;
-use ove::{Dataset, Options, Problem, train};
+use ove::train::{Start, Training};
+use ove::{Dataset, Examples, TrainOptions, with_threads};
+use serde_json::json;
 
 const FEATURES: usize = 100_000;
 
@@ -32,7 +32,7 @@ fn main() -> ove::Result<()> {
         }
         let [few, many] = best;
         println!(
-            "{batch:>3} rows a batch: {few:.0} updates/s for 10⁴ classes, {many:.0} for 10⁶, {:.2} times the cost",
+            "{batch:>3} rows per batch: {few:.0} updates/s for 10⁴ classes, {many:.0} for 10⁶, {:.2} times the cost",
             few / many
         );
     }
@@ -41,15 +41,17 @@ fn main() -> ove::Result<()> {
 
 /// Over an epoch, from the first batch on, when the table is there.
 fn updates_per_second(data: &Dataset, batch: usize, budget: usize) -> ove::Result<f64> {
-    let classes = data.classes.len();
-    let problem = Problem::of(data);
-    let cells = (FEATURES * classes > budget).then_some(budget);
-    let options = Options { cells, batch, epochs: 1, step: StepKind::Sgd, ..Options::default() };
-    let (mut start, mut rate) = (None, 0.0);
-    train(&problem, &options, &mut |progress| {
-        let &mut (start, before) = start.get_or_insert((Instant::now(), progress.updates));
-        rate = (progress.updates - before) as f64 / start.elapsed().as_secs_f64();
-        ControlFlow::Continue(())
-    })?;
-    Ok(rate)
+    let cells = (FEATURES * data.classes.len() > budget).then_some(budget);
+    let settings = json!({ "cells": cells, "batch": batch, "epochs": 1, "step": "sgd" });
+    let options = TrainOptions::from_settings(&settings)?;
+    // From within the pool, which would else be entered for every row.
+    with_threads(0, || {
+        let mut training = Training::new(Examples::of(data), &options, Start::default())?;
+        let before = training.step()?.map_or(0, |progress| progress.updates);
+        let (start, mut updates) = (Instant::now(), before);
+        while let Some(progress) = training.step()? {
+            updates = progress.updates;
+        }
+        Ok((updates - before) as f64 / start.elapsed().as_secs_f64())
+    })?
 }

@@ -26,7 +26,7 @@ fn main() -> ove::Result<()> {
         let start = Instant::now();
         let texts = read_texts(&path, &ReadOptions::default())?;
         let read = start.elapsed().as_secs_f64();
-        let (text, data) = texts.fit(&options, 0)?;
+        let (text, data) = texts.fit(&options)?;
         let both = start.elapsed().as_secs_f64();
         println!(
             "{} texts, {} features: {read:.3} s to read, {:.3} s to vectorise, {:.0} MB/s",

@@ -1,4 +1,4 @@
-//! The paper: softmax and its lower bounds, as pure functions of scores.
+//! Softmax and its lower bounds, as pure functions of scores: the paper itself.
 
 pub(crate) mod all_classes;
 pub mod events;

@@ -1,125 +1,121 @@
-//! One error for the whole library. Each says where, what was found and what is allowed.
+//! The error type of the library. Messages say where the problem is, what was found and what is allowed.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The result of everything in this crate that can fail.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why something failed.
+/// The error type of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A data file holds something that its format does not allow.
+    /// A data file is not valid in its format.
     #[error("{place}: {found}, but {allowed}")]
     Input {
-        /// Where in which file.
+        /// The position in the file.
         place: Place,
-        /// What stands there.
+        /// What the file contains there.
         found: String,
-        /// What may stand there.
+        /// What the format allows there, as a clause: `features rise within a row`.
         allowed: String,
     },
-    /// The operating system refused a file.
+    /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A setting lies outside its range.
+    /// A setting is out of range.
     #[error("`{name}` must {must}, got {got}")]
     Setting {
         /// The setting, named as on the command line.
         name: String,
-        /// What it must be.
+        /// What the value must be, starting with a verb: `be at least 1`.
         must: String,
-        /// What it is.
+        /// The value that was given.
         got: String,
     },
-    /// A setting is given that nothing uses beside the others.
+    /// A setting that the chosen scores or solver do not use.
     #[error("`{name}` is a setting of {owner}, which {chosen} not use")]
     Unused {
         /// The setting, named as on the command line.
         name: String,
-        /// What uses it.
+        /// The part of training that uses it.
         owner: &'static str,
-        /// What was chosen instead.
+        /// The part that was chosen instead, with `do` or `does`.
         chosen: &'static str,
     },
-    /// Settings that cannot be used, for another reason.
+    /// Settings that are invalid for another reason.
     #[error("{0}")]
     Settings(String),
-    /// Two things that must fit together do not: rows and labels, model and data.
-    #[error("{found}, but {allowed}")]
-    Mismatch {
-        /// What was given.
-        found: String,
-        /// What it has to match.
-        allowed: String,
-    },
-    /// A model file cannot be used.
+    /// Two inputs are inconsistent: rows and labels, model and data, checkpoint and options.
+    #[error("{0}")]
+    Mismatch(String),
+    /// A model file is invalid.
     #[error("{}: not a usable model: {reason}", path.display())]
     ModelFile {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is invalid.
         reason: String,
     },
-    /// A checkpoint cannot be used.
+    /// A checkpoint is invalid.
     #[error("{}: not a usable checkpoint: {reason}", path.display())]
     Checkpoint {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is invalid.
         reason: String,
     },
-    /// The cache of a data file cannot be used.
-    #[error("{}: not a usable cache: {reason}; remove its folder to have it made again", path.display())]
+    /// The cache of a data file is invalid.
+    #[error("{}: not a usable cache: {reason}; remove its folder to rebuild it", path.display())]
     Cache {
-        /// Which of its files.
+        /// The file within the cache.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is invalid.
         reason: String,
     },
-    /// Training was stopped, and nothing is kept of it.
+    /// Training was stopped and its result discarded.
     #[error("stopped")]
     Stopped,
-    /// Training diverged: numbers that are not finite, or an objective far below its value at w = 0.
+    /// Training diverged: a weight is not finite, or the objective is far below its value at w = 0.
     #[error("{}", diverged(*epoch, *learning_rate))]
     Diverged {
         /// The epoch, from 1.
         epoch: usize,
-        /// The rate that was given; 0 where there is none.
+        /// The learning rate; 0 for the batch solver, which has none.
         learning_rate: f64,
     },
 }
 
 fn diverged(epoch: usize, learning_rate: f64) -> String {
     if learning_rate == 0.0 {
-        return format!("training diverged in iteration {epoch}; scale the features, whose values are too large");
+        return format!("training diverged in iteration {epoch}; the feature values are too large, scale them down");
     }
-    // Two digits will do for something to try.
+    // A suggestion needs no more than two digits.
     let smaller: f64 = format!("{:.1e}", learning_rate / 10.0).parse().unwrap_or_default();
     format!("training diverged in epoch {epoch} at the learning rate {learning_rate}; try a learning rate of {smaller}")
 }
 
 impl Error {
-    /// An [`Error::File`] for `path`.
+    /// Returns an [`Error::File`] for `path`.
     pub fn file(path: &Path, source: io::Error) -> Self {
         Error::File { path: path.to_owned(), source }
     }
 
-    /// An [`Error::Setting`]: `` `name` must be …, got … ``.
+    /// Returns an [`Error::Setting`]: `` `name` must be …, got … ``.
     pub fn setting(name: &str, must: impl Into<String>, got: impl fmt::Display) -> Self {
         Error::Setting { name: name.replace('_', "-"), must: must.into(), got: got.to_string() }
     }
 }
 
-/// A place in a file: `path:line:column`. Lines and columns count from 1; 0 means that the place has none
-/// (a binary file, a line as a whole). Columns count bytes, as editors and compilers do for ASCII.
+/// A position in a file, printed as `path:line:column`.
+///
+/// Lines and columns count from 1; 0 stands for none (a binary file, a whole line). Columns count bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The file.

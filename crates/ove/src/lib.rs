@@ -1,8 +1,9 @@
 //! Softmax models with very many classes, trained through the one-vs-each bound.
 //!
-//! The method is that of *One-vs-Each Approximation to Softmax for Scalable Estimation of Probabilities* (Titsias, 2016),
-//! here called the paper; equation numbers are its own. Three things do not know each other: [`scores`], how a row and the
-//! weights make scores; [`bound`], what is maximised as a function of scores; and [`mod@train`], how.
+//! The method is that of *One-vs-Each Approximation to Softmax for Scalable Estimation of Probabilities* (Titsias,
+//! 2016), here called the paper; equation numbers are the paper's. Three parts are independent of each other:
+//! [`scores`] computes scores from a row and the weights, [`bound`] is the objective as a function of scores, and
+//! [`mod@train`] maximises it.
 //!
 //! ```text
 //! file → io → Dataset → Examples → train(scores, bound) → Model → file
@@ -21,8 +22,8 @@
 //! # Ok::<(), ove::Error>(())
 //! ```
 //!
-//! Modules import downwards in this order and never upwards: `platform`, `data`, `bound`, `sample`, `text`, `io`,
-//! `scores`, `options`, `model`, `train`, `metrics`.
+//! Modules form layers: each imports only modules before it in the list `platform`, `data`, `bound`, `sample`, `text`,
+//! `io`, `scores`, `options`, `model`, `train`, `metrics`.
 
 pub mod bound;
 pub mod data;
@@ -49,7 +50,7 @@ pub use platform::pool::with_threads;
 pub use scores::{Prediction, Scores};
 pub use train::{Training, fit, fit_with};
 
-/// The README's examples are tests too.
+/// Runs the README's examples as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

@@ -17,12 +17,18 @@ use crate::data::{Labels, Row, Rows};
 use crate::error::{Error, Result};
 use crate::model::{Evaluation, Model};
 use crate::platform::pool;
-use crate::scores::SoftmaxScores;
+use crate::scores::{OwnProbabilities, Probabilities, SoftmaxScores};
 use per_row::{Measures, Outcome, Scorer};
 use reliability::{bins, calibration_error};
 
 /// Rows that one task scores.
 const ROWS_PER_TASK: usize = 64;
+
+/// The ranks at which rankings are cut.
+const AT: [usize; 3] = [1, 3, 5];
+
+/// How many classes of a ranking are looked at.
+const TOP: usize = 5;
 
 /// Evaluates a model on rows. `labels` index the model's classes, as after [`Dataset::use_classes`].
 ///
@@ -33,9 +39,9 @@ const ROWS_PER_TASK: usize = 64;
 pub fn evaluate(model: &Model, rows: Rows<'_>, labels: &Labels) -> Result<Evaluation> {
     check(model, rows, labels)?;
     let measures = Measures::new(model);
-    let outcomes = pool::run(|| match model.scores.predictor().softmax() {
-        Some(softmax) => by_softmax(softmax, model, &measures, rows, labels),
-        None => by_measures(model, &measures, rows, labels),
+    let outcomes = pool::run(|| match model.scores.predictor().probabilities() {
+        Probabilities::Softmax(softmax) => by_softmax(softmax, model, &measures, rows, labels),
+        Probabilities::Own(own) => by_measures(own, &measures, rows, labels),
     });
     Ok(summarise(model, &measures, &outcomes, labels))
 }
@@ -59,25 +65,25 @@ fn by_softmax(
 }
 
 /// The outcomes of scores that measure rows themselves.
-fn by_measures(model: &Model, measures: &Measures, rows: Rows<'_>, labels: &Labels) -> Vec<Outcome> {
+fn by_measures(own: &dyn OwnProbabilities, measures: &Measures, rows: Rows<'_>, labels: &Labels) -> Vec<Outcome> {
     let rows: Vec<Row<'_>> = rows.iter(0..rows.len()).collect();
-    let measured = model.scores.predictor().measure(&rows, &|n| labels[n].to_vec(), per_row::TOP);
+    let measured = own.measure(&rows, &|n| labels[n].to_vec(), TOP);
     measured.iter().enumerate().map(|(n, row)| measures.of_measured(row, &labels[n], labels.unseen(n))).collect()
 }
 
 fn check(model: &Model, rows: Rows<'_>, labels: &Labels) -> Result<()> {
-    if labels.len() != rows.len() || rows.is_empty() {
-        return Err(Error::Mismatch {
-            found: format!("labels of {} rows for {} rows", labels.len(), rows.len()),
-            allowed: "there has to be at least one row, and each has its own".into(),
-        });
+    if rows.is_empty() {
+        return Err(Error::Mismatch("evaluation needs at least one row, got none".into()));
+    }
+    if labels.len() != rows.len() {
+        let message = format!("labels of {} rows do not match {} rows", labels.len(), rows.len());
+        return Err(Error::Mismatch(message));
     }
     let classes = model.classes();
     match labels.all().iter().find(|&&label| label as usize >= classes) {
-        Some(label) => Err(Error::Mismatch {
-            found: format!("a row has the class {label}"),
-            allowed: format!("the model has {classes} classes"),
-        }),
+        Some(label) => {
+            Err(Error::Mismatch(format!("a label must be below the model's number of classes, {classes}, got {label}")))
+        }
         None => Ok(()),
     }
 }
@@ -88,7 +94,7 @@ fn summarise(model: &Model, measures: &Measures, outcomes: &[Outcome], known: &L
     let precision = |k: usize| sum(&|o| o.hits_within(k) as f64 / k as f64) / rows;
     let labels: usize = outcomes.iter().map(|o| o.labels).sum();
     let bound = measures.has_bound().then(|| sum(&|o| o.bound));
-    let has_softmax = model.scores.predictor().softmax().is_some();
+    let has_softmax = model.scores.softmax().is_some();
     // What no ranking can reach is not missed.
     let psp = |i: usize| match sum(&|o| o.best_propensity[i]) {
         0.0 => 0.0,

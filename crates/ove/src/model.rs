@@ -40,12 +40,12 @@ impl Model {
 
     /// Whether held-out rows made its probabilities what they are. Those of trees always are.
     pub fn is_calibrated(&self) -> bool {
-        self.scores.predictor().softmax().is_none() || self.card.temperature.is_some()
+        self.scores.softmax().is_none() || self.card.temperature.is_some()
     }
 
     /// Divides the scores by a temperature, and remembers it; trees, whose probabilities have their own, stay as they are.
     pub(crate) fn calibrate(&mut self, temperature: f64) {
-        if self.scores.predictor().softmax().is_some() {
+        if self.scores.softmax().is_some() {
             self.scores.predictor_mut().scale((1.0 / temperature) as f32);
             self.card.temperature = Some(temperature * self.card.temperature.unwrap_or(1.0));
         }
@@ -68,10 +68,7 @@ impl Model {
     pub fn align(&self, data: &mut Dataset) -> Result<()> {
         let (old, new) = (&self.card.feature_names, &mut data.feature_names);
         if let Some((old, new)) = old.iter().zip(new.iter()).find(|(old, new)| old != new) {
-            return Err(Error::Mismatch {
-                found: format!("a feature named {new}"),
-                allowed: format!("the model has {old} in its place"),
-            });
+            return Err(Error::Mismatch(format!("the data has the feature `{new}` where the model has `{old}`")));
         }
         if new.len() < old.len() {
             new.clone_from(old);

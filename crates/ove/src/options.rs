@@ -1,8 +1,8 @@
-//! Every setting of training, with its default.
+//! The settings of training, with their defaults.
 //!
-//! The command line, Python and the model file use these names and values. A setting belongs to the part of training
-//! that uses it, and to no other; [`TrainOptions::from_settings`] builds the options from a flat list of names, as flags
-//! and keywords give them, and refuses a setting that the chosen scores and solver do not use.
+//! The command line, Python and the model file use the same names and values. Each setting belongs to the part of
+//! training that uses it. [`TrainOptions::from_settings`] builds the options from a flat list of flags or keywords, and
+//! rejects a setting that the chosen scores and solver do not use.
 //!
 //! ```
 //! use ove::TrainOptions;
@@ -32,32 +32,46 @@ use crate::sample::SamplerKind;
 /// Number of classes from which trees are the default.
 ///
 /// On a fifth of the rows, held out, precision@1 of a linear model and of trees is .335 and .378 (bibtex by the first
-/// tag, 148 classes), and .572 and .655, .453 and .554, .403 and .461 (the 100, 300 and 800 most frequent first concepts
-/// in a tenth of EURLEX57K), at 7 to 38 times the training time; with the 20 classes of 20 newsgroups .849 and .776.
+/// tag, 148 classes), and .572 and .655, .453 and .554, .403 and .461 (the 100, 300 and 800 most frequent first
+/// concepts in a tenth of EURLEX57K), at 7 to 38 times the training time; with the 20 classes of 20 newsgroups .849 and
+/// .776.
 pub const TREES_FROM: usize = 100;
 
-/// How to train.
+/// The settings of training.
 ///
-/// What is `None` is chosen by the data or by the kind of scores; the options in a model's card say what was chosen.
+/// A setting that is `None` is chosen from the data or by the kind of scores; the options in a model's card record what
+/// was chosen.
+///
+/// ```
+/// use ove::TrainOptions;
+/// use ove::options::{FactoredOptions, ScoreOptions};
+///
+/// let mut factored = FactoredOptions::default();
+/// factored.rank = 32;
+/// let mut options = TrainOptions::new(ScoreOptions::Factored(factored));
+/// options.epochs = Some(5);
+/// options.check()?;
+/// # Ok::<(), ove::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TrainOptions {
-    /// How a row and the weights make scores; if not given, linear up to 99 classes and trees from there on.
+    /// The score function; if not given, linear below 100 classes and trees from 100 classes on.
     pub scores: Option<ScoreOptions>,
-    /// How often each row is visited; if not given, chosen on held-out rows.
+    /// Number of epochs; if not given, chosen by early stopping on held-out validation rows.
     pub epochs: Option<usize>,
-    /// The step for one row and one visited class; if not given, chosen on held-out rows, or 0.7 for trees.
+    /// Learning rate, for one row and one visited class; if not given, chosen on held-out rows, or 0.7 for trees.
     pub learning_rate: Option<f64>,
     /// λ of the penalty λ/2·‖w‖² on the sum over all rows; if not given, 0, and 0.2 per node of a tree.
     pub l2: Option<f64>,
-    /// How often the labels of each class count.
+    /// The weight of each class's labels.
     pub class_weight: ClassWeight,
-    /// The seed of everything random.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// Whether to fit a temperature on held-out rows even if nothing else is chosen on them.
+    /// Whether to hold out validation rows for temperature scaling even if nothing else is chosen on them.
     #[serde(skip)]
     pub calibrate: bool,
-    /// The most memory that the weights may take.
+    /// The memory budget of the weights.
     #[serde(skip, default = "usual_memory")]
     pub memory: Bytes,
 }
@@ -81,26 +95,26 @@ fn usual_memory() -> Bytes {
     Bytes(8_000_000_000)
 }
 
-/// How a row and the weights make scores, with the settings that only these scores have.
+/// The score function, with the settings that are specific to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ScoreOptions {
     /// f_k(x) = w_k·x + b_k.
     Linear(LinearOptions),
-    /// f_k(x) = (Σ_d x_d u_d)·v_k + b_k, with vectors of a given rank.
+    /// f_k(x) = (Σ_d x_d u_d)·v_k + b_k, with vectors of length `rank`.
     Factored(FactoredOptions),
     /// Trees over the classes.
     Trees(TreeOptions),
 }
 
-/// The kinds of scores by name.
+/// The kind of score function, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ScoreKind {
-    /// A weight for each feature and class.
+    /// A weight per feature and class.
     Linear,
-    /// A vector for each feature and each class.
+    /// A vector per feature and per class.
     Factored,
     /// Trees over the classes.
     Trees,
@@ -112,12 +126,12 @@ names!(ScoreKind, "scores", { Linear => "linear", Factored => "factored", Trees 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LinearOptions {
-    /// What is maximised.
+    /// The objective.
     #[serde(flatten)]
     pub bound: BoundOptions,
-    /// How.
+    /// The solver.
     pub solver: Solver,
-    /// Number of cells that all weights share, at least one per class; if not given, each weight has its own.
+    /// Number of cells of a hashed weight table, at least one per class; if not given, the table is dense.
     pub cells: Option<usize>,
 }
 
@@ -125,13 +139,13 @@ pub struct LinearOptions {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FactoredOptions {
-    /// What is maximised.
+    /// The objective.
     #[serde(flatten)]
     pub bound: BoundOptions,
-    /// How rows and classes are sampled.
+    /// The stochastic solver.
     #[serde(flatten)]
     pub stochastic: StochasticOptions,
-    /// Length of the vector of each feature and class.
+    /// Length of the vectors.
     pub rank: usize,
 }
 
@@ -139,40 +153,40 @@ pub struct FactoredOptions {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TreeOptions {
-    /// Number of trees that vote.
+    /// Number of trees in the ensemble.
     pub trees: usize,
 }
 
-/// What is maximised.
+/// The settings of the objective.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct BoundOptions {
     /// The objective.
     pub objective: Objective,
-    /// For the merged objective: how many of the most frequent classes share one logarithm.
+    /// For the merged objective: number of most frequent classes that share one logarithm.
     pub merge: usize,
-    /// Whether the bias is penalised like a weight.
+    /// Whether the L2 penalty includes the bias.
     pub penalty_on_bias: bool,
 }
 
-/// How the sum over all rows is maximised.
+/// The solver, with its settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Solver {
-    /// Subsampled rows and remaining classes (section 3).
+    /// Stochastic gradients over batches of rows and sampled negatives (section 3).
     Stochastic(StochasticOptions),
-    /// The full sum, by L-BFGS.
+    /// L-BFGS on the sum over all rows and classes.
     Batch(BatchOptions),
 }
 
-/// The solvers by name.
+/// The solver, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SolverKind {
-    /// Subsampled rows and remaining classes.
+    /// Stochastic gradients over batches of rows and sampled negatives.
     Stochastic,
-    /// The full sum, by L-BFGS.
+    /// L-BFGS on the sum over all rows and classes.
     Batch,
 }
 
@@ -182,17 +196,17 @@ names!(SolverKind, "solver", { Stochastic => "stochastic", Batch => "batch" });
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct StochasticOptions {
-    /// Number of remaining classes that a row visits.
+    /// Number of negatives per visit of a row.
     pub classes: usize,
-    /// How they are drawn.
+    /// The distribution that negatives are drawn from.
     pub sampler: SamplerKind,
-    /// For the frequency sampler: the power of a class's count.
+    /// For the frequency sampler: the exponent of the class counts.
     pub power: f64,
-    /// Number of rows that are scored before the weights move.
+    /// Number of rows per batch: all are scored before the weights are updated.
     pub batch: usize,
-    /// How a gradient moves a weight.
+    /// The step rule.
     pub step: StepKind,
-    /// How the learning rate falls.
+    /// The learning rate schedule.
     pub schedule: Schedule,
 }
 
@@ -200,9 +214,9 @@ pub struct StochasticOptions {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct BatchOptions {
-    /// Stop when the gradient is this small relative to the first one.
+    /// Stops when the norm of the gradient is this small relative to the first one.
     pub tolerance: f64,
-    /// Stop after this many iterations at the latest.
+    /// Maximum number of iterations.
     pub iterations: usize,
 }
 
@@ -220,8 +234,8 @@ impl Default for BoundOptions {
 
 impl Default for FactoredOptions {
     fn default() -> Self {
-        // Unlike a pairwise bound, a sampled softmax moves a vector only towards what separates its class from likely
-        // rivals; the classes drawn are those that occur.
+        // Unlike a pairwise bound, the gradient of a sampled softmax is dominated by likely negatives, which are more
+        // often frequent classes.
         let bound = BoundOptions { objective: Objective::SampledSoftmax, ..BoundOptions::default() };
         let stochastic =
             StochasticOptions { classes: 50, sampler: SamplerKind::Frequency, ..StochasticOptions::default() };
@@ -254,44 +268,44 @@ impl Default for BatchOptions {
     }
 }
 
-/// How often the labels of each class count.
+/// The weight of each class's labels.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ClassWeight {
-    /// Once.
+    /// 1 for every class.
     #[default]
     Equal,
-    /// The more often the rarer the class is: L / (K L_k), where L_k of all L labels are of class k.
+    /// L / (K L_k), where L_k of all L labels are of class k: larger for rarer classes.
     Balanced,
-    /// As often as this list says, in class order.
+    /// A list of weights, in class order.
     Listed(Vec<f64>),
 }
 
-/// The step rules by name.
+/// The step rule of the stochastic solver, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StepKind {
-    /// The same rate for every weight.
+    /// The same learning rate for every weight.
     Sgd,
-    /// A rate for each weight that falls with the squares of its gradients (Duchi, Hazan and Singer 2011).
+    /// A learning rate per weight that decreases with its squared gradients (Duchi, Hazan and Singer 2011).
     Adagrad,
 }
 
 names!(StepKind, "step", { Sgd => "sgd", Adagrad => "adagrad" });
 
-/// How the learning rate falls.
+/// The learning rate schedule.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Schedule {
-    /// In a straight line to zero at the end of the last epoch.
+    /// Linear decay to zero at the end of the last epoch.
     Linear,
-    /// By this factor after each epoch; 1 keeps it constant.
+    /// Multiplied by this factor after each epoch; 1 keeps the learning rate constant.
     Geometric(f64),
 }
 
 impl Schedule {
-    /// The part of the first rate that is left in `epoch` (from 0) after this `done` share of all epochs.
+    /// The factor of the initial learning rate in `epoch` (from 0), when the share `done` of all epochs is done.
     pub fn factor(self, epoch: usize, done: f64) -> f64 {
         match self {
             Schedule::Linear => 1.0 - done,
@@ -312,7 +326,7 @@ impl fmt::Display for Schedule {
 impl FromStr for Schedule {
     type Err = Error;
 
-    /// Reads `linear`, or the factor of a geometric schedule.
+    /// Parses `linear`, or the factor of a geometric schedule.
     fn from_str(text: &str) -> Result<Self> {
         match text {
             "linear" => Ok(Schedule::Linear),
@@ -345,15 +359,15 @@ impl<'de> Deserialize<'de> for Schedule {
 }
 
 impl TrainOptions {
-    /// The options for these kinds of scores, everything else at its default.
+    /// The default options for a score function.
     pub fn new(scores: ScoreOptions) -> Self {
         TrainOptions { scores: Some(scores), ..TrainOptions::default() }
     }
 
-    /// Checks that every setting lies in its range.
+    /// Checks that every setting is in its range.
     ///
     /// # Errors
-    /// [`Error::Setting`] for the first setting that does not.
+    /// [`Error::Setting`] for the first setting that is not, [`Error::Unused`] for one that the solver does not use.
     pub fn check(&self) -> Result<()> {
         at_least_zero("l2", self.l2)?;
         positive("learning-rate", self.learning_rate)?;
@@ -369,7 +383,7 @@ impl TrainOptions {
                     stochastic.check(linear.bound.objective)
                 }
                 (Solver::Batch(_), Some(cells)) => {
-                    Err(Error::setting("cells", "be left out for the batch solver, which shares no weights", cells))
+                    Err(Error::setting("cells", "be left out for the batch solver, whose weights are dense", cells))
                 }
                 (Solver::Batch(batch), None) => {
                     self.batch_uses_no_steps()?;
@@ -406,12 +420,12 @@ impl TrainOptions {
         Ok(())
     }
 
-    /// The objective that linear or factored scores are trained with; trees have none.
+    /// The objective of linear or factored scores; trees have none.
     pub fn objective(&self) -> Option<Objective> {
         self.bound().map(|bound| bound.objective)
     }
 
-    /// What linear or factored scores maximise.
+    /// The settings of the objective of linear or factored scores.
     pub fn bound(&self) -> Option<&BoundOptions> {
         match self.scores.as_ref()? {
             ScoreOptions::Linear(linear) => Some(&linear.bound),
@@ -420,7 +434,7 @@ impl TrainOptions {
         }
     }
 
-    /// The settings of the stochastic solver, where it trains.
+    /// The settings of the stochastic solver, if it is used.
     pub fn stochastic(&self) -> Option<&StochasticOptions> {
         match self.scores.as_ref()? {
             ScoreOptions::Linear(LinearOptions { solver: Solver::Stochastic(stochastic), .. }) => Some(stochastic),
@@ -436,7 +450,8 @@ impl StochasticOptions {
         at_least_one("batch", Some(self.batch))?;
         at_least_zero("power", Some(self.power))?;
         if objective == Objective::Merged && self.sampler == SamplerKind::Rivals && self.classes < 2 {
-            return Err(Error::setting("classes", "be at least 2 for merged rivals", self.classes));
+            let must = "be at least 2 for the objective merged with the sampler rivals";
+            return Err(Error::setting("classes", must, self.classes));
         }
         match self.schedule {
             Schedule::Geometric(factor) if !(factor > 0.0 && factor <= 1.0) => {
@@ -457,7 +472,7 @@ fn at_least_one(name: &'static str, value: Option<usize>) -> Result<()> {
 fn at_least_zero(name: &'static str, value: Option<f64>) -> Result<()> {
     match value {
         Some(value) if !(value.is_finite() && value >= 0.0) => {
-            Err(Error::setting(name, "be a number that is at least 0", value))
+            Err(Error::setting(name, "be a number of at least 0", value))
         }
         _ => Ok(()),
     }

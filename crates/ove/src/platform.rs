@@ -1,4 +1,4 @@
-//! What every other layer stands on and no user sees: kernels, memory, threads, random numbers.
+//! The internal base layer: numerical kernels, memory, threads and random numbers.
 
 pub mod bytes;
 pub mod digest;

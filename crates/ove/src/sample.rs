@@ -1,88 +1,93 @@
-//! Which remaining classes a row visits, and how many classes each visited one stands for.
+//! Sampling of negatives: the classes that a row visits, with importance weights.
 //!
-//! The contract: for any function g of a class, and for any set of excluded classes (the row's own, those in C),
+//! The contract: for any function g of a class, and for any set of excluded classes (the row's labels, those in C),
 //!
 //! ```text
 //! E[ Σ_{m drawn} w_m g(m) ] = Σ_{m not excluded} g(m)
 //! ```
 //!
-//! so that the sampled bound and gradient are unbiased (section 3). Nothing is rejected and drawn again: excluded classes are
-//! stepped over, so a draw costs the same however many there are.
+//! so that the sampled bound and gradient are unbiased (section 3). There is no rejection sampling: excluded classes
+//! are skipped by rank, so the cost of a draw does not depend on their number.
 //!
-//! `uniform` is the paper's simple random subset without replacement. `systematic`, the default, draws S classes at equal
-//! distances from a random start, and in the next epoch those beside them. Each class is equally likely in each draw;
-//! over (K − 1)/S epochs a row visits every remaining class once, just as shuffling visits every row once per epoch. Of
-//! few classes, a systematic draw takes some from everywhere, since neighbours may be alike. Of many, it takes
-//! neighbours, whose weights for a feature lie in one or two cache lines and in one page of memory: with S = 10 of a
-//! million classes that makes 308,000 updates/s instead of 174,000, and a model is about as good after as many epochs.
-//! Error with classes from everywhere and with neighbours, five epochs: AmazonCat's shape .336 and .335, EURLEX57K by the
-//! first concept .541 and .532, titles by the first subject .823 and .827.
+//! `uniform` is the paper's simple random subset without replacement. `systematic`, the default, draws S classes at
+//! equal distances from a random start, and in the next epoch their successors. Each class is equally likely in each
+//! draw; over (K − 1)/S epochs a row visits every negative once, just as shuffling visits every row once per epoch. Up
+//! to 1024 classes, a systematic draw is spread over all classes, since neighbours may be similar. Above, it takes
+//! adjacent classes, whose weights for a feature lie in one or two cache lines and in one page of memory: with S = 10
+//! of a million classes that gives 308,000 updates/s instead of 174,000, with about the same error after the same
+//! number of epochs. Error with spread and with adjacent classes, five epochs: AmazonCat's shape .336 and .335,
+//! EURLEX57K by the first concept .541 and .532, titles by the first subject .823 and .827.
 
+mod merged;
 mod rivals;
 
 use crate::data::Examples;
 use crate::data::Row;
 use crate::platform::names::names;
 use crate::platform::random::Stream;
+pub(crate) use merged::most_frequent;
 pub use rivals::Rivals;
 
-/// Up to so many classes, the weights of a feature fit into a page of memory, and a draw of some from everywhere costs little more than one
-/// of neighbours.
+/// Number of classes up to which systematic draws are spread over all classes.
+///
+/// Up to here the weights of a feature fit in a page of memory, and a spread draw costs little more than adjacent
+/// classes.
 const SPREAD: usize = 1024;
 
-/// The samplers by name.
+/// The distribution that negatives are drawn from, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SamplerKind {
     /// A simple random subset: distinct classes, every subset equally likely.
     Uniform,
-    /// Distinct classes, each equally likely, at equal distances or side by side.
+    /// Distinct classes, each equally likely, at equal distances or adjacent.
     Systematic,
     /// Class m with probability proportional to (count of m)^power, with replacement and importance weights.
     Frequency,
-    /// Classes of training rows that share a feature with the row, with replacement and importance weights.
+    /// Hard negatives: classes of training rows that share a feature with the row, with replacement and importance
+    /// weights.
     Rivals,
 }
 
 names!(SamplerKind, "sampler", { Uniform => "uniform", Systematic => "systematic", Frequency => "frequency", Rivals => "rivals" });
 
-/// Everything that the random numbers of a draw depend on.
+/// The key of a draw: everything that its random numbers depend on.
 #[derive(Debug, Clone, Copy)]
 pub struct DrawKey {
     /// The seed of the run.
     pub seed: u64,
     /// The row.
     pub row: u64,
-    /// How often the row was visited before.
+    /// Number of earlier visits of the row.
     pub epoch: u64,
 }
 
-/// Draws remaining classes for one row at a time.
+/// Draws negatives for one row at a time.
 #[derive(Debug, Clone)]
 pub enum Sampler {
-    /// Simple random subsets of `classes` classes.
+    /// Simple random subsets.
     Uniform {
-        /// K.
+        /// Number of classes.
         classes: usize,
     },
-    /// Systematic draws among `classes` classes.
+    /// Systematic draws.
     Systematic {
-        /// K.
+        /// Number of classes.
         classes: usize,
     },
-    /// In proportion to an integer mass a class: `cumulative[m]` is the mass of all classes before m, and one entry more
-    /// holds the total. Integers make the probabilities, and with them the weights, exact.
+    /// Draws in proportion to an integer mass per class, so that probabilities and weights are exact.
     Frequency {
-        /// Running sums of the masses.
+        /// Running sums: `cumulative[m]` is the mass of all classes before m, and the last entry is the total.
         cumulative: Vec<u64>,
     },
-    /// Those that overlap with the row more often.
+    /// Hard negatives: classes that overlap with the row, more often.
     Rivals(Rivals),
 }
 
 impl Sampler {
-    /// The sampler of a kind for the classes of a problem. A class that never occurs counts as one that occurs once, so that
-    /// every class can be drawn.
+    /// Builds a sampler for the classes of these examples.
+    ///
+    /// A class that never occurs counts as occurring once, so that every class can be drawn.
     pub fn new(kind: SamplerKind, examples: &Examples<'_>, power: f64) -> Self {
         match kind {
             SamplerKind::Uniform => Sampler::Uniform { classes: examples.classes },
@@ -105,7 +110,7 @@ impl Sampler {
         }
     }
 
-    /// How many classes there are.
+    /// Number of classes.
     pub fn classes(&self) -> usize {
         match self {
             Sampler::Uniform { classes } | Sampler::Systematic { classes } => *classes,
@@ -114,8 +119,10 @@ impl Sampler {
         }
     }
 
-    /// Draws `count` classes for a row that are not among `excluded` (sorted, distinct), appending classes and weights. Where no more
-    /// than `count` remain, every one of them is visited once with weight 1 and nothing is random.
+    /// Draws `count` classes for a row and appends them and their weights.
+    ///
+    /// None of them is in `excluded` (sorted, distinct). If at most `count` classes remain, each is taken once with
+    /// weight 1, and nothing is random.
     #[inline]
     pub fn draw(
         &self,
@@ -128,13 +135,13 @@ impl Sampler {
     ) {
         let remaining = self.classes() - excluded.len();
         if remaining <= count {
-            classes.extend((0..remaining as u64).map(|rank| step_over(rank, excluded)));
+            classes.extend((0..remaining as u64).map(|rank| skip_excluded(rank, excluded)));
             weights.extend(std::iter::repeat_n(1.0, remaining));
             return;
         }
         match self {
             Sampler::Uniform { .. } => {
-                subset(key, remaining as u64, count, |rank| classes.push(step_over(rank, excluded)));
+                subset(key, remaining as u64, count, |rank| classes.push(skip_excluded(rank, excluded)));
                 weights.extend(std::iter::repeat_n(remaining as f64 / count as f64, count));
             }
             Sampler::Systematic { .. } => {
@@ -142,7 +149,7 @@ impl Sampler {
                 let start = Stream::of(&[key.seed, key.row, key.epoch / turns]).below(remaining as u64);
                 let (distance, shift) = if self.classes() <= SPREAD { (turns, 1) } else { (1, count as u64) };
                 let rank = |i: u64| (start + key.epoch % turns * shift + i * distance) % remaining as u64;
-                classes.extend((0..count as u64).map(|i| step_over(rank(i), excluded)));
+                classes.extend((0..count as u64).map(|i| skip_excluded(rank(i), excluded)));
                 weights.extend(std::iter::repeat_n(remaining as f64 / count as f64, count));
             }
             Sampler::Rivals(rivals) => rivals.draw(row, key, excluded, count, classes, weights),
@@ -167,15 +174,16 @@ impl Sampler {
     }
 }
 
-/// A simple random subset of `count` ranks below `remaining` (Floyd): every subset is equally likely, nothing is drawn
-/// twice, and the cost does not depend on how many remain.
+/// Draws a simple random subset of `count` ranks below `remaining` (Floyd's algorithm).
+///
+/// Every subset is equally likely, nothing is drawn twice, and the cost does not depend on `remaining`.
 fn subset(key: DrawKey, remaining: u64, count: usize, mut take: impl FnMut(u64)) {
     let mut random = Stream::of(&[key.seed, key.row, key.epoch]);
     let mut drawn: Vec<u64> = Vec::with_capacity(count);
     for last in remaining - count as u64..remaining {
         let any = random.below(last + 1);
         let rank = match drawn.binary_search(&any) {
-            // Then the last one is taken, which cannot have been drawn: it is larger than all so far.
+            // Then take the last one, which cannot have been drawn: it is larger than all so far.
             Ok(_) => {
                 drawn.push(last);
                 last
@@ -189,9 +197,9 @@ fn subset(key: DrawKey, remaining: u64, count: usize, mut take: impl FnMut(u64))
     }
 }
 
-/// The class with this rank among those that are not excluded.
+/// The class with a given rank among those that are not excluded.
 #[inline]
-fn step_over(rank: u64, excluded: &[u32]) -> u32 {
+fn skip_excluded(rank: u64, excluded: &[u32]) -> u32 {
     let mut class = rank as u32;
     for &e in excluded {
         if class < e {
@@ -210,7 +218,8 @@ mod tests {
 
     const COUNTS: [u64; 7] = [50, 0, 3, 900, 1, 20, 7];
 
-    /// Rows whose classes occur so often, with features that are shared by all, by some and by one class; class 1 never occurs.
+    /// Rows with the given number of rows per class, and features shared by all, some and one class. Class 1 never
+    /// occurs.
     fn data(counts: &[u64]) -> Dataset {
         let mut data = Dataset::new(5, counts.iter().map(u64::to_string).collect());
         for (class, &count) in counts.iter().enumerate() {
@@ -228,8 +237,8 @@ mod tests {
         Sampler::new(kind, &Examples::of(data), power)
     }
 
-    /// E[Σ w_m g(m)] = Σ g(m) for g = the indicator of each class, which covers every g. A wrong weight shifts the mean by far
-    /// more than the five standard errors allowed here.
+    /// E[Σ w_m g(m)] = Σ g(m) for g = the indicator of each class, which covers every g. A wrong weight shifts the mean
+    /// by far more than the five standard errors allowed here.
     fn check_contract(sampler: &Sampler, of: Row<'_>, excluded: &[u32], count: usize) {
         let draws = 200_000;
         let (mut sum, mut square) = ([0.0; 7], [0.0; 7]);
@@ -278,7 +287,7 @@ mod tests {
 
     #[test]
     fn systematic_draws_go_round_all_classes_but_the_excluded() {
-        // Few classes, and so many that neighbours are drawn.
+        // Few classes, and enough classes that adjacent ones are drawn.
         for (all, count) in [(12, 3), (3 + 3 * SPREAD as u32, SPREAD)] {
             let sampler = Sampler::Systematic { classes: all as usize };
             let excluded = [2, 3, all - 1];
@@ -297,7 +306,37 @@ mod tests {
         }
     }
 
-    /// Neighbours are drawn together, but each class as often as any other.
+    /// All subsets of three of the six classes that are not excluded, by χ²: with 19 degrees of freedom, 43.8 is exceeded
+    /// once in a thousand times. Neighbours, or classes at equal distances, would leave most subsets out.
+    #[test]
+    fn uniform_draws_every_subset_equally_often() {
+        let (sampler, excluded, draws) = (Sampler::Uniform { classes: 8 }, [2, 5], 40_000);
+        let mut times = std::collections::BTreeMap::new();
+        for row in 0..draws {
+            let (mut classes, mut weights) = (Vec::new(), Vec::new());
+            let (key, of) = (DrawKey { seed: 9, row, epoch: row % 3 }, Row { indices: &[], values: &[] });
+            sampler.draw(of, key, &excluded, 3, &mut classes, &mut weights);
+            assert_eq!(weights, [2.0; 3]);
+            classes.sort_unstable();
+            *times.entry(classes).or_insert(0) += 1;
+        }
+        let subset_is_one = |subset: &Vec<u32>| {
+            subset.len() == 3
+                && subset.is_sorted_by(|a, b| a < b)
+                && subset.iter().all(|k| *k < 8 && !excluded.contains(k))
+        };
+        assert!(times.len() == 20 && times.keys().all(subset_is_one), "{times:?}");
+        let expected = draws as f64 / 20.0;
+        let chi: f64 = times.values().map(|&count| (f64::from(count) - expected).powi(2) / expected).sum();
+        assert!(chi < 43.8, "χ² = {chi}: {times:?}");
+        // So many or fewer: all of them.
+        let (mut classes, mut weights) = (Vec::new(), Vec::new());
+        let (key, of) = (DrawKey { seed: 9, row: 0, epoch: 0 }, Row { indices: &[], values: &[] });
+        sampler.draw(of, key, &excluded, 6, &mut classes, &mut weights);
+        assert_eq!((classes, weights), (vec![0, 1, 3, 4, 6, 7], vec![1.0; 6]));
+    }
+
+    /// Adjacent classes are drawn together, but each class as often as any other.
     #[test]
     fn of_many_classes_each_is_equally_likely() {
         let (all, count, draws) = (SPREAD + 76, 10, 200_000);
@@ -319,8 +358,8 @@ mod tests {
         }
     }
 
-    /// Of draws that are not for any class at all, a class has the share of the rows that overlap: feature 3 is that of classes 2 and 5, and
-    /// there are 3 and 20 rows of these.
+    /// A class's share of the draws that use the overlap is its share of the overlapping rows: feature 3 is that of
+    /// classes 2 and 5, which have 3 and 20 rows.
     #[test]
     fn rivals_are_those_that_share_a_feature() {
         let data = data(&COUNTS);

@@ -1,7 +1,8 @@
-//! How a row and the weights make scores, f_k(x; w), once they are trained.
+//! Trained score functions f_k(x; w): linear, sparse linear, factored, and trees over the classes.
 //!
-//! [`Scores`] is one of the kinds, and [`Predictor`] is what every kind can do. The one match between them is
-//! [`Scores::predictor`]; nothing else has to know which kind a model has, unless it is about that kind.
+//! [`Scores`] is an enum of the kinds, and the internal trait `Predictor` is their common interface.
+//! `Scores::predictor` is the only match between the two; other code depends on a kind only if it is specific to that
+//! kind.
 
 mod factored;
 pub(crate) mod layout;
@@ -28,81 +29,92 @@ pub(crate) use softmax::{SoftmaxScores, all_scores};
 pub use sparse_linear::SparseLinear;
 pub use trees::Trees;
 
-/// Trained scores of any kind.
+/// A trained score function.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Scores {
-    /// A weight for each feature and class, dense or hashed.
+    /// A weight per feature and class, in a dense or hashed table.
     Linear(Linear),
-    /// Linear scores without their small weights.
+    /// Pruned linear weights.
     Sparse(SparseLinear),
-    /// A vector for each feature and each class.
+    /// A vector per feature and per class.
     Factored(Factored),
     /// Trees over the classes.
     Trees(Trees),
 }
 
-/// The size of a model.
+/// The shape of a score function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Shape {
-    /// D, without the bias.
+    /// Number of features, without the bias.
     pub features: usize,
-    /// K.
+    /// Number of classes.
     pub classes: usize,
 }
 
-/// What one row has to say about a model, for [`crate::metrics`].
+/// The predictions for one row that [`crate::metrics`] needs.
 #[derive(Debug, Clone)]
 pub(crate) struct Measured {
-    /// The best classes.
+    /// The top-k classes.
     pub top: Vec<Prediction>,
-    /// What the probability of the best class would be without calibration.
+    /// The probability of the top class without calibration.
     pub raw_confidence: f64,
     /// Σ log p(label).
     pub log_probability: f64,
 }
 
-/// What trained scores can do. Parallel work runs on the threads of the pool that it is called in.
-pub(crate) trait Predictor: Send + Sync {
-    fn shape(&self) -> Shape;
+/// How scores become probabilities.
+pub(crate) enum Probabilities<'a> {
+    /// One softmax over the scores of all classes.
+    Softmax(&'a dyn SoftmaxScores),
+    /// A rule of their own, as for trees.
+    Own(&'a dyn OwnProbabilities),
+}
 
-    /// Number of weights that are stored; trees and pruned weights are counted one by one.
-    fn weight_count(&self) -> usize;
-
-    /// The min(k, K) most probable classes of each row, best first; equal ones in class order.
+/// Scores with their own rule for probabilities.
+pub(crate) trait OwnProbabilities: Send + Sync {
+    /// The k most probable classes of each row, best first.
     fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>>;
 
     /// log p(k | x) of all classes, row after row.
     fn log_probabilities(&self, rows: &[Row<'_>], out: &mut [f64]);
 
+    /// The top-k classes and the log probability of the labels per row.
+    fn measure(&self, rows: &[Row<'_>], labels: &(dyn Fn(usize) -> Vec<u32> + Sync), k: usize) -> Vec<Measured>;
+}
+
+/// The common interface of all score functions. Parallel work runs on the current thread pool.
+pub(crate) trait Predictor: Send + Sync {
+    fn shape(&self) -> Shape;
+
+    /// Number of weights that are stored; for trees and pruned weights, all weights are counted.
+    fn weight_count(&self) -> usize;
+
     /// The contribution of a feature with value 1 to the score of a class.
     fn weight(&self, feature: u32, class: u32) -> f32;
 
-    /// The bias of a class, where there is one.
+    /// The bias of a class, if classes have one.
     fn bias(&self, class: u32) -> Option<f32>;
 
-    /// The weights of a class that are not zero, with their features.
+    /// The non-zero weights of a class, with their features.
     fn weights_of(&self, class: u32) -> Vec<(u32, f32)>;
 
-    /// The scores, where one softmax over all classes makes probabilities of them.
-    fn softmax(&self) -> Option<&dyn SoftmaxScores>;
+    /// How the scores become probabilities.
+    fn probabilities(&self) -> Probabilities<'_>;
 
-    /// The best `k` classes and the probability of the labels of each row, for scores without a softmax.
-    fn measure(&self, rows: &[Row<'_>], labels: &(dyn Fn(usize) -> Vec<u32> + Sync), k: usize) -> Vec<Measured>;
-
-    /// Without the weights below a threshold, and the others in 16 bits.
+    /// Drops the weights below a threshold and rounds the others to bf16.
     fn pruned(&self, threshold: f32) -> Result<Scores>;
 
-    /// The same scores for more features and classes.
+    /// Extends the scores to more features and classes.
     fn grown(&self, features: usize, classes: usize) -> Result<Scores>;
 
-    /// Multiplies all scores by a number, the inverse of a temperature, where they have one softmax.
+    /// Multiplies all scores by a factor, the inverse of a temperature, if the probabilities are one softmax.
     fn scale(&mut self, factor: f32);
 
     fn are_finite(&self) -> bool;
 
-    /// The weights as a file has them.
+    /// The weights as tensors of a model file.
     fn tensors(&self) -> Vec<Tensor<'_>>;
 }
 
@@ -125,12 +137,36 @@ impl Scores {
         }
     }
 
-    /// The size.
+    /// The scores, if the probabilities are one softmax over all classes.
+    pub(crate) fn softmax(&self) -> Option<&dyn SoftmaxScores> {
+        match self.predictor().probabilities() {
+            Probabilities::Softmax(softmax) => Some(softmax),
+            Probabilities::Own(_) => None,
+        }
+    }
+
+    /// The min(k, K) most probable classes of each row, best first; equal ones in class order.
+    pub(crate) fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>> {
+        match self.predictor().probabilities() {
+            Probabilities::Softmax(scores) => softmax::top_k(scores, rows, k),
+            Probabilities::Own(own) => own.top_k(rows, k.min(self.shape().classes)),
+        }
+    }
+
+    /// log p(k | x) of all classes, row after row.
+    pub(crate) fn log_probabilities(&self, rows: &[Row<'_>], out: &mut [f64]) {
+        match self.predictor().probabilities() {
+            Probabilities::Softmax(scores) => softmax::log_probabilities(scores, rows, out),
+            Probabilities::Own(own) => own.log_probabilities(rows, out),
+        }
+    }
+
+    /// The number of features and classes.
     pub fn shape(&self) -> Shape {
         self.predictor().shape()
     }
 
-    /// The scores as a dense or hashed table of linear weights, if they are linear.
+    /// The weights as a dense or hashed table, if the scores are linear.
     pub fn linear(&self) -> Option<Cow<'_, Linear>> {
         match self {
             Scores::Linear(linear) => Some(Cow::Borrowed(linear)),
@@ -143,7 +179,7 @@ impl Scores {
         self.predictor().are_finite()
     }
 
-    /// A sum over all weights, which tells two models apart.
+    /// A digest of all weights.
     pub(crate) fn digest(&self) -> u64 {
         let mut digest = Digest::default();
         let tensors = self.predictor().tensors();
@@ -151,7 +187,7 @@ impl Scores {
         digest.finish()
     }
 
-    /// The linear weights that training on these rows can go on from.
+    /// The linear weights to start training from.
     pub(crate) fn start_for(&self, examples: &Examples<'_>, cells: Option<usize>) -> Result<Cow<'_, Linear>> {
         let needed = Layout::of(examples, cells)?;
         let size = |layout: Layout| {
@@ -159,31 +195,26 @@ impl Scores {
         };
         match self.linear() {
             Some(linear) if linear.layout() == needed => Ok(linear),
-            Some(linear) => Err(Error::Mismatch {
-                found: format!("a start with {}", size(linear.layout())),
-                allowed: format!("training needs {}", size(needed)),
-            }),
-            None => Err(Error::Mismatch {
-                found: "a start with scores of another kind".into(),
-                allowed: "training needs linear ones".into(),
-            }),
+            Some(linear) => Err(Error::Mismatch(format!(
+                "the weights to start from have {}; this training needs {}",
+                size(linear.layout()),
+                size(needed)
+            ))),
+            None => Err(Error::Mismatch("training of linear scores must start from linear scores".into())),
         }
     }
 
-    /// The vectors that training on these rows can go on from.
+    /// The factored scores to start training from.
     pub(crate) fn factored_for(&self, examples: &Examples<'_>, rank: usize) -> Result<&Factored> {
         let needed = (examples.rows.features(), examples.classes, rank);
         match self {
             Scores::Factored(factored) if (factored.features(), factored.classes(), factored.rank()) == needed => {
                 Ok(factored)
             }
-            _ => Err(Error::Mismatch {
-                found: "a start of another shape".into(),
-                allowed: format!(
-                    "training needs factored scores with {} features, {} classes and rank {rank}",
-                    needed.0, needed.1
-                ),
-            }),
+            _ => Err(Error::Mismatch(format!(
+                "training must start from factored scores with {} features, {} classes and rank {rank}",
+                needed.0, needed.1
+            ))),
         }
     }
 }

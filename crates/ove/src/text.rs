@@ -181,8 +181,10 @@ impl Text {
         let mut text = Text { options, features: Table::with_capacity(names.len()), names, idf };
         let weights = if options.idf { text.len() } else { 0 };
         if text.idf.len() != weights || (options.hash.is_some() && !text.names.is_empty()) {
-            let found = format!("{} weights for {} terms", text.idf.len(), text.names.len());
-            return Err(Error::Mismatch { found, allowed: format!("the text settings want {weights} weights") });
+            let (found, terms) = (text.idf.len(), text.names.len());
+            return Err(Error::Mismatch(format!(
+                "{found} weights for {terms} terms do not match the text settings, which need {weights}"
+            )));
         }
         for (name, feature) in text.names.iter().zip(0..) {
             text.features.get_or_insert(hash_of_name(name), feature);

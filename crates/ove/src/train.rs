@@ -1,16 +1,16 @@
-//! Training: the sum over rows of the objective, less the penalty, maximised in the weights of the scores.
+//! Training: maximises the objective, summed over rows, minus an L2 penalty.
 //!
 //! ```text
 //! F(w) = Σ_n w_n Σ_{y ∈ Y_n} c_y log p̃(y | x_n)  −  λ/2 ‖w‖²
 //! ```
 //!
-//! Each label of a row is compared with the classes that are not labels of it. The weights of rows and classes, w_n and
-//! c_y, are 1 if not given.
+//! Each label of a row is compared with the row's negatives, the classes that are not its labels. The weights of rows
+//! and classes, w_n and c_y, are 1 if not given.
 //!
-//! [`fit()`] is the whole policy: it chooses what is not given, trains, calibrates and gives a model. [`Training`] is a
-//! run that is stepped by whoever drives it. Below it, `stochastic` visits a few rows and a few of their remaining classes
-//! at a time, `batch` follows the gradient of the full sum, and `trees` trains trees over very many classes node by node.
-//! All give the same bits for any number of threads.
+//! [`fit()`] is the whole procedure: it chooses the settings that are not given, trains, calibrates and returns a
+//! model. [`Training`] is a run that the caller advances step by step. There are three solvers: `stochastic` samples
+//! rows and negatives, `batch` runs L-BFGS on the sum over all rows, and `trees` trains trees over very many classes
+//! node by node. All give the same bits for any number of threads.
 
 pub mod batch;
 pub(crate) mod budget;

@@ -1,22 +1,27 @@
-//! The tests of the library as its users see it, in one program: to link many takes longer than to run them. `cargo test --test all solve::`
-//! runs those of one file.
+//! The tests of the library as its users see it, in one program: to link many takes longer than to run them.
+//! `cargo test --test all solvers::` runs those of one file.
 
 mod bad_input;
 mod checkpoint;
 mod evaluate;
+mod factored;
 mod file;
+mod file_parts;
+mod fit;
 mod fitted;
-mod forest;
 mod fuzz;
 mod held_out;
-mod layout;
+mod layers;
 mod matrix;
 mod objective;
+mod options;
 mod paper;
 mod read;
 mod roundtrip;
-mod solve;
+mod solvers;
 mod text;
+mod training;
+mod trees;
 mod write;
 
 #[test]

@@ -2,35 +2,37 @@
 //!
 //! The model of each test has one feature a row, and row n has feature n alone: the weights of a feature are the scores of its row.
 
-use ove::bound::objective::Objective;
+use ove::bound::Objective;
 use ove::model::Card;
-use ove::scores::linear::top;
+use ove::scores::Linear;
 use ove::synthetic::{Sparse, sparse};
-use ove::{Dataset, Evaluation, Labels, Linear, Model, Options, Settings, Weights, evaluate};
+use ove::{Dataset, Evaluation, Labels, Model, Scores, evaluate, with_threads};
+use serde_json::json;
+
+use crate::fitted::options;
 
 /// A model that gives row n the scores `rows[n]`, with the training counts of its classes, and these rows.
 fn scoring<const K: usize>(rows: &[[f64; K]], counts: [u64; K]) -> (Model, Dataset) {
     let bias = [0.0; K];
     let table = rows.iter().chain([&bias]).flatten().map(|&score| score as f32).collect();
     let names = (0..K).map(|k| k.to_string()).collect();
-    let options = Settings::Linear(Options::default());
-    let card = Card::new(options, names, counts.to_vec(), counts.iter().sum());
+    let card = Card::new(options(json!({ "scores": "linear" })), names, counts.to_vec(), counts.iter().sum());
     let mut data = Dataset::new(rows.len(), card.classes.clone());
     for n in 0..rows.len() {
         data.push_entry(n as u32, 1.0);
         data.end_row(&[]);
     }
-    (Model { weights: Weights::Linear(Linear::new(K, table)), card }, data)
+    (Model { scores: Scores::Linear(Linear::new(K, table)), card }, data)
 }
 
 /// The evaluation of rows with these labels.
 fn with_labels(model: &Model, data: &Dataset, labels: &[&[u32]]) -> Evaluation {
-    evaluate(model, data.rows(), &several(labels), 1).unwrap()
+    evaluate(model, data.rows(), &several(labels)).unwrap()
 }
 
 /// The evaluation of rows with one label each.
 fn with_label(model: &Model, data: &Dataset, labels: &[u32]) -> Evaluation {
-    evaluate(model, data.rows(), &Labels::single(labels.to_vec()), 1).unwrap()
+    evaluate(model, data.rows(), &Labels::single(labels.to_vec())).unwrap()
 }
 
 /// The evaluation of rows whose classes have these probabilities.
@@ -83,7 +85,7 @@ fn ranks_beyond_k_count_nothing() {
 fn ties_go_to_the_first_class() {
     let row = [0.25, 1.0, 1.0, 1.0];
     let (model, data) = scoring(&[row; 3], [1; 4]);
-    let order: Vec<u32> = top(&row.map(|f| f as f32), 4).iter().map(|p| p.class).collect();
+    let order: Vec<u32> = model.top_k(data.rows(), 4)[0].iter().map(|p| p.class).collect();
     assert_eq!(order, [1, 2, 3, 0]);
     let of_label = |label| with_label(&model, &data, &[label; 3]);
     assert_eq!([1, 2, 3, 0].map(|k| of_label(k).error), [0.0, 1.0, 1.0, 1.0]);
@@ -119,7 +121,7 @@ fn several_labels_a_row() {
     data.classes.push("new".into());
     data.labels = several(&[&[6, 2, 7, 0], &[7]]);
     data.use_classes(&model.card.classes);
-    let e = evaluate(&model, data.rows(), &data.labels, 1).unwrap();
+    let e = evaluate(&model, data.rows(), &data.labels).unwrap();
     near(e.error, 0.5);
     near(e.precision_at_3, 2.0 / 3.0 / 2.0);
     near(e.ndcg_at_3, 1.5 / (1.5 + 1.0 / 3f64.log2()) / 2.0);
@@ -139,7 +141,7 @@ fn propensities_of_several_labels() {
     data.classes.push("new".into());
     data.labels = several(&[&[0, 3, 1]]);
     data.use_classes(&model.card.classes);
-    let e = evaluate(&model, data.rows(), &data.labels, 1).unwrap();
+    let e = evaluate(&model, data.rows(), &data.labels).unwrap();
     near(e.psp_at_1, 0.250937077);
     near(e.psp_at_3, 0.408662208);
 }
@@ -148,8 +150,8 @@ fn propensities_of_several_labels() {
 #[test]
 fn far_scores_stay_exact() {
     let (mut model, data) = scoring(&[[1000.0, 0.0, -1000.0]], [3, 2, 1]);
-    for &objective in Objective::ALL {
-        model.card.options = Settings::Linear(Options { objective, merge: 1, ..Options::default() });
+    for &objective in BOUNDS {
+        model.card.options = options(json!({ "objective": objective.name(), "merge": 1 }));
         let e = with_labels(&model, &data, &[&[2]]);
         near(e.nlpd, 2000.0);
         assert!(e.bound.unwrap() <= -2000.0 && e.bound.unwrap() >= -3000.0, "{objective}: {}", e.bound.unwrap());
@@ -175,6 +177,28 @@ fn calibration_error_by_bins() {
     near(with_label(&model, &data, &[0]).ece, 0.0);
 }
 
+/// The objectives that are lower bounds of the log probability, or that itself.
+const BOUNDS: &[Objective] = &[Objective::Softmax, Objective::OneVsEach, Objective::Merged, Objective::Bouchard];
+
+#[test]
+fn what_is_no_bound_has_none() {
+    assert!(Objective::ALL.iter().all(|objective| objective.is_bound() == BOUNDS.contains(objective)));
+    let (mut model, data) = scoring(&[[1.0, 0.0, -1.0]], [3, 2, 1]);
+    for settings in [
+        json!({ "objective": "sampled-softmax" }),
+        // Its C is drawn for each training row, and belongs to these.
+        json!({ "objective": "merged", "sampler": "rivals" }),
+        json!({ "scores": "factored" }),
+    ] {
+        model.card.options = options(settings);
+        let e = with_label(&model, &data, &[0]);
+        assert_eq!((e.bound, e.gap), (None, None));
+        assert!(e.effective_rivals.is_some_and(|rivals| rivals > 1.0 && rivals < 2.0));
+    }
+    model.card.options = options(json!({ "objective": "merged", "sampler": "frequency" }));
+    assert!(with_label(&model, &data, &[0]).bound.is_some());
+}
+
 /// The objectives by their definitions, for label y of a row with these scores and labels. C holds classes 1 and 3.
 fn by_definition(objective: Objective, scores: &[f64], labels: &[u32], y: usize) -> f64 {
     let others = || (0..scores.len()).filter(|&m| !labels.contains(&(m as u32)));
@@ -192,6 +216,7 @@ fn by_definition(objective: Objective, scores: &[f64], labels: &[u32], y: usize)
             let at = |alpha: f64| scores[y] - alpha - visited().map(|f| (1.0 + (f - alpha).exp()).ln()).sum::<f64>();
             (-10_000..10_000).map(|i| at(f64::from(i) * 1e-3)).fold(f64::NEG_INFINITY, f64::max)
         }
+        other => panic!("{other} has no definition here"),
     }
 }
 
@@ -199,8 +224,8 @@ fn by_definition(objective: Objective, scores: &[f64], labels: &[u32], y: usize)
 fn bound_is_that_of_the_objective_and_below_the_likelihood() {
     let rows = [[1.0, 0.5, -1.0, 2.0], [0.0, -3.0, 0.25, 0.0], [-1.0, 4.0, 0.0, 1.0]];
     let (mut model, data) = scoring(&rows, [5, 50, 6, 40]);
-    for &objective in Objective::ALL {
-        model.card.options = Settings::Linear(Options { objective, merge: 2, ..Options::default() });
+    for &objective in BOUNDS {
+        model.card.options = options(json!({ "objective": objective.name(), "merge": 2 }));
         // Classes inside and outside C, several of them and all but one, and a row of an unknown class, which the bound leaves out.
         for labels in
             [[&[3u32][..], &[0], &[2]], [&[1], &[2], &[1]], [&[0], &[], &[3]], [&[0, 3], &[1, 2, 3], &[3, 0, 1]]]
@@ -243,8 +268,8 @@ fn same_result_for_any_number_of_threads() {
     let data = sparse(Sparse { rows: 500, features: 50, classes: 20, entries: 8, signal: 0.5 }, 1, 0);
     let (mut model, _) = scoring(&[[0.0; 20]; 50], [25; 20]);
     let table = (0..51 * 20).map(|i| (f64::from(i) * 0.7).sin() as f32).collect();
-    model.weights = Weights::Linear(Linear::new(20, table));
-    let with = |threads| evaluate(&model, data.rows(), &data.labels, threads).unwrap();
+    model.scores = Scores::Linear(Linear::new(20, table));
+    let with = |threads| with_threads(threads, || evaluate(&model, data.rows(), &data.labels).unwrap()).unwrap();
     assert!(with(1).error < 1.0 && with(1).error > 0.0);
     assert_eq!(with(1), with(3));
 }
@@ -253,12 +278,11 @@ fn same_result_for_any_number_of_threads() {
 fn rows_without_a_label_each_are_an_error() {
     let (model, data) = scoring(&[[0.0, 1.0]; 2], [1; 2]);
     let message = |rows: &Dataset, labels: &[u32]| {
-        evaluate(&model, rows.rows(), &Labels::single(labels.to_vec()), 1).unwrap_err().to_string()
+        evaluate(&model, rows.rows(), &Labels::single(labels.to_vec())).unwrap_err().to_string()
     };
-    let allowed = "there has to be at least one row, and each has its own";
-    assert_eq!(message(&data, &[0]), format!("labels of 1 rows for 2 rows, but {allowed}"));
-    assert_eq!(message(&Dataset::new(2, Vec::new()), &[]), format!("labels of 0 rows for 0 rows, but {allowed}"));
-    assert_eq!(message(&data, &[0, 2]), "a row has the class 2, but the model has 2 classes");
+    assert_eq!(message(&data, &[0]), "labels of 1 rows do not match 2 rows");
+    assert_eq!(message(&Dataset::new(2, Vec::new()), &[]), "evaluation needs at least one row, got none");
+    assert_eq!(message(&data, &[0, 2]), "a label must be below the model's number of classes, 2, got 2");
 }
 
 #[test]

@@ -4,25 +4,26 @@ use std::fs;
 use std::path::Path;
 
 use ove::model::{Card, HeldOutPoint, TracePoint};
-use ove::scores::layout::Places;
+use ove::scores::Linear;
 use ove::text::{Text, TextOptions};
-use ove::{Linear, Model, Options, Row, Settings, Weights};
+use ove::{Model, Row, Scores};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::layout::{joined, parts};
+use crate::file_parts::{joined, parts};
+use crate::fitted::options;
 
 fn model(features: usize, table: Vec<f32>) -> Model {
     let classes = table.len() / (features + 1);
     let names = (0..classes).map(|k| format!("class {k}")).collect();
-    let options = Settings::Linear(Options::default());
+    let options = options(json!({ "scores": "linear" }));
     let card = Card {
         feature_names: (0..features).map(|d| format!("\"word\" {d}")).collect(),
         trace: vec![TracePoint { updates: 10, bound: -0.1 }],
         ..Card::new(options, names, (1..=classes as u64).collect(), 10)
     };
-    Model { weights: Weights::Linear(Linear::new(classes, table)), card }
+    Model { scores: Scores::Linear(Linear::new(classes, table)), card }
 }
 
 /// Two classes, one feature.
@@ -101,7 +102,7 @@ prop_compose! {
         }
         model.card.classes = names;
         model.card.counts = counts;
-        model.card.options = Settings::Linear(Options { l2, learning_rate: rate, ..Options::default() });
+        (model.card.options.l2, model.card.options.learning_rate) = (Some(l2), Some(rate));
         model.card.trace = bounds.into_iter().zip(1..).map(|(bound, updates)| TracePoint { updates, bound }).collect();
         model.card.finished = finished;
         model
@@ -115,7 +116,7 @@ proptest! {
     fn what_is_saved_comes_back(model in models()) {
         let bytes = saved(&model);
         let again = load(&bytes).unwrap();
-        let bits = |model: &Model| model.linear().unwrap().table().iter().map(|w| w.to_bits()).collect::<Vec<_>>();
+        let bits = |model: &Model| model.scores.linear().unwrap().table().iter().map(|w| w.to_bits()).collect::<Vec<_>>();
         prop_assert_eq!(bits(&again), bits(&model));
         prop_assert_eq!(&again, &model);
         prop_assert_eq!(saved(&again), bytes);
@@ -126,19 +127,25 @@ proptest! {
 #[test]
 fn cells_that_weights_share_come_back() {
     let mut model = small();
-    let table: Vec<f32> = (0..9).map(|i| i as f32 - 4.0).collect();
-    model.weights = Weights::Linear(Linear::with_places(Places::hashed(1000, 2, 7), table));
     model.card.feature_names.clear();
-    model.card.options = Settings::Linear(Options { cells: Some(7), ..Options::default() });
+    model.card.options = options(json!({ "cells": 7 }));
+    let bytes = saved(&model);
+    let (mut header, _) = parts(&bytes);
+    header["weights"] = json!({ "dtype": "F32", "shape": [7], "data_offsets": [0, 28] });
+    header["bias"]["data_offsets"] = json!([28, 36]);
+    header["__metadata__"]["hashed_features"] = "1000".into();
+    let table: Vec<u8> = (0..9).flat_map(|i| (i as f32 - 4.0).to_le_bytes()).collect();
+    let model = load(&joined(&header, &table)).unwrap();
+    assert!(model.features() == 1000 && model.scores.linear().unwrap().is_hashed());
     let again = load(&saved(&model)).unwrap();
     assert_eq!(again, model);
     let of_feature = |model: &Model, feature| {
         let mut scores = [0.0; 2];
-        model.linear().unwrap().scores(Row { indices: &[feature], values: &[2.0] }, &mut scores);
+        model.scores.linear().unwrap().scores(Row { indices: &[feature], values: &[2.0] }, &mut scores);
         scores
     };
     for feature in [0, 1, 999] {
-        let weight = |class| model.linear().unwrap().weight(feature, class);
+        let weight = |class| model.scores.linear().unwrap().weight(feature, class);
         // The cells rise by one, and so do the two biases.
         assert_eq!(of_feature(&again, feature), [3.0 + 2.0 * weight(0), 4.0 + 2.0 * weight(1)]);
         assert_eq!(weight(1), weight(0) + 1.0);
@@ -146,7 +153,6 @@ fn cells_that_weights_share_come_back() {
     assert_eq!(of_feature(&again, 1000), [3.0, 4.0], "a feature that the model does not know");
 }
 
-/// What NumPy and Torch see: two tensors, without a look at the metadata.
 /// JSON has no infinity, and a file that it came into must still be a model.
 #[test]
 fn what_held_out_rows_said_comes_back() {
@@ -156,13 +162,14 @@ fn what_held_out_rows_said_comes_back() {
         data.push_entry(0, 1.0);
         data.end_row(&[label]);
     }
-    let evaluation = ove::metrics(&model, data.rows(), &data.labels, 1).unwrap();
+    let evaluation = ove::evaluate(&model, data.rows(), &data.labels).unwrap();
     assert_eq!((evaluation.confused.len(), evaluation.reliability.len()), (1, 1));
     model.card.evaluation = Some(ove::Evaluation { nlpd: f64::INFINITY, ..evaluation });
     model.card.held_out = [1.0, f64::INFINITY].map(|nlpd| HeldOutPoint { updates: 5, error: 0.5, nlpd }).into();
     assert_eq!(load(&saved(&model)).unwrap(), model);
 }
 
+/// What NumPy and Torch see: two tensors, without a look at the metadata.
 #[test]
 fn the_file_is_safetensors() {
     let bytes = saved(&small());
@@ -206,15 +213,17 @@ fn weights_of_another_program_are_not_a_model() {
     assert_eq!(reason(&none), "no metadata, so not written by ove");
     let other = with_header(|header| header["__metadata__"] = json!({ "format": "pt" }));
     assert_eq!(reason(&other), "no layout version, so not written by ove");
-    let bare = with_header(|header| header["__metadata__"] = json!({ "version": "4" }));
+    let bare = with_header(|header| header["__metadata__"] = json!({ "version": "5" }));
     assert_eq!(reason(&bare), "no entry `ove` in the metadata");
 }
 
 #[test]
 fn another_layout_is_refused() {
-    for version in ["3", "5"] {
+    for version in ["4", "6"] {
         let other = with_header(|header| header["__metadata__"]["version"] = version.into());
-        assert_eq!(reason(&other), format!("layout version {version}, but this program reads version 4"));
+        let expected =
+            "and this program reads version 5; train the model again, or use the version of ove that wrote it";
+        assert_eq!(reason(&other), format!("it has layout version {version}, {expected}"));
     }
 }
 
@@ -224,8 +233,12 @@ fn a_broken_card_is_an_error() {
     assert_eq!(reason(&cut), "metadata `ove`: EOF while parsing a value at line 1 column 11");
     let without = with_card(|card| drop(card.as_object_mut().unwrap().remove("rows")));
     assert!(reason(&without).starts_with("metadata `ove`: missing field `rows`"), "{}", reason(&without));
-    let other = with_card(|card| card["options"]["objective"] = "hinge".into());
-    assert!(reason(&other).starts_with("metadata `ove`: unknown variant `hinge`"), "{}", reason(&other));
+    let other = with_card(|card| card["options"]["scores"]["objective"] = "hinge".into());
+    assert!(reason(&other).starts_with("metadata `ove`: `objective` must be one of"), "{}", reason(&other));
+    let kind = with_card(|card| card["options"]["scores"]["kind"] = "quadratic".into());
+    assert!(reason(&kind).starts_with("metadata `ove`: unknown variant `quadratic`"), "{}", reason(&kind));
+    let none = with_card(|card| card["options"]["scores"] = Value::Null);
+    assert_eq!(reason(&none), "the card does not say which scores the model has");
 }
 
 #[test]
@@ -260,7 +273,7 @@ fn counts_and_names_of_another_length_are_an_error() {
 }
 
 fn of_texts(options: TextOptions) -> Model {
-    let (text, data) = Text::fit(&options, &["the cat", "the döner", "cat"], 0).unwrap();
+    let (text, data) = Text::fit(&options, &["the cat", "the döner", "cat"]).unwrap();
     let mut model = model(data.features(), vec![0.5; 2 * (data.features() + 1)]);
     model.card.feature_names.clear();
     model.card.text = Some(text);
@@ -292,7 +305,7 @@ fn a_mapped_or_pruned_model_predicts_the_same() {
     let row = Row { indices: &[0, 2, 9], values: &[1.0, -2.0, 5.0] };
     let scores = |model: &Model| {
         let mut scores = vec![0.0; CLASSES];
-        model.linear().unwrap().scores(row, &mut scores);
+        model.scores.linear().unwrap().scores(row, &mut scores);
         scores
     };
     let dir = TempDir::new().unwrap();
@@ -310,7 +323,7 @@ fn a_mapped_or_pruned_model_predicts_the_same() {
     for (class, (score, exact)) in scores(&model).into_iter().zip(exact).enumerate() {
         assert!((score - exact).abs() < 3.0 * 0.4 + 0.01, "class {class}: {score} {exact}");
     }
-    let linear = model.linear().unwrap();
+    let linear = model.scores.linear().unwrap();
     for class in [0, 1, 65_535, 65_536, 69_999u32] {
         let of_row = linear.bias()[class as usize] + linear.weight(0, class) - 2.0 * linear.weight(2, class);
         assert!((scores(&model)[class as usize] - of_row).abs() < 1e-6, "class {class}");
@@ -346,7 +359,7 @@ fn a_damaged_vocabulary_is_an_error() {
 #[test]
 fn weights_of_another_type_are_an_error() {
     let whole = with_header(|header| header["bias"]["dtype"] = "I32".into());
-    assert_eq!(reason(&whole), "weights of type I32, but they are 32-bit floats");
+    assert_eq!(reason(&whole), "weights of type I32 instead of F32");
 }
 
 #[test]
@@ -357,15 +370,17 @@ fn weights_that_are_not_finite_are_an_error() {
         let (header, data) = parts(&bytes);
         let mut data = data.to_vec();
         data[4..8].copy_from_slice(&value.to_le_bytes());
-        assert_eq!(reason(&joined(&header, &data)), format!("the weight {word} at 1, but weights are finite"));
+        assert_eq!(reason(&joined(&header, &data)), format!("the weight {word} at 1, which is not finite"));
     }
 }
 
+/// In the message for whoever prints that alone, and as its source for whoever looks at the chain.
 #[test]
-fn a_missing_file_is_named_once() {
+fn a_missing_file_is_named_with_what_the_system_says() {
     let error = Model::load("no/such/model".as_ref()).unwrap_err();
     assert_eq!(error.to_string(), "no/such/model: No such file or directory (os error 2)");
-    assert!(std::error::Error::source(&error).is_none(), "the reason would be printed twice");
+    let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<std::io::Error>());
+    assert_eq!(source.map(std::io::Error::kind), Some(std::io::ErrorKind::NotFound));
 }
 
 #[test]

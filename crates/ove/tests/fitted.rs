@@ -1,23 +1,48 @@
-//! Models as training leaves them.
+//! Options, runs and models as the tests make them.
 
-use std::ops::ControlFlow;
+use ove::scores::Linear;
+use ove::train::{Start, Trained, Training};
+use ove::{Dataset, Examples, Model, Result, Scores, TrainOptions};
+use serde_json::Value;
 
-use ove::model::Card;
-use ove::{Dataset, ForestOptions, Model, Options, Problem, Settings, Weights, solve, train};
-
-/// A linear model of these rows.
-pub fn linear(data: &Dataset, options: Options) -> Model {
-    let fit = train(&Problem::of(data), &options, &mut |_| ControlFlow::Continue(())).unwrap();
-    model(data, Weights::Linear(fit.linear), Settings::Linear(options))
+/// The options with these settings, named as on the command line.
+pub fn options(settings: Value) -> TrainOptions {
+    TrainOptions::from_settings(&settings).unwrap()
 }
 
-/// A forest of these rows.
-pub fn forest(data: &Dataset, options: ForestOptions) -> Model {
-    let grown = solve::forest::train(&Problem::of(data), &options, &mut |_| ControlFlow::Continue(())).unwrap();
-    model(data, Weights::Forest(grown.forest), Settings::Forest(options))
+/// Settings with some of them changed.
+pub fn with(settings: &Value, changes: Value) -> Value {
+    let mut changed = settings.clone();
+    changed.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+    changed
 }
 
-fn model(data: &Dataset, weights: Weights, options: Settings) -> Model {
-    let counts = Problem::of(data).counts();
-    Model { weights, card: Card::new(options, data.classes.clone(), counts, data.len() as u64) }
+/// A run to its end.
+pub fn run(examples: Examples<'_>, options: &TrainOptions) -> Result<Trained> {
+    let mut training = Training::new(examples, options, Start::default())?;
+    while training.step()?.is_some() {}
+    training.finish()
+}
+
+/// A run on these rows to its end.
+pub fn trained(data: &Dataset, settings: Value) -> Trained {
+    run(Examples::of(data), &options(settings)).unwrap()
+}
+
+/// The linear scores of a run on these rows.
+pub fn linear(data: &Dataset, settings: Value) -> Linear {
+    linear_of(trained(data, settings).scores)
+}
+
+/// Scores that are known to be linear.
+pub fn linear_of(scores: Scores) -> Linear {
+    match scores {
+        Scores::Linear(linear) => linear,
+        other => panic!("scores of another kind: {other:?}"),
+    }
+}
+
+/// The model of a run on these rows.
+pub fn model(data: &Dataset, settings: Value) -> Model {
+    trained(data, settings).into_model(data, &Examples::of(data))
 }

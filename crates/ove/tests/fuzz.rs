@@ -1,5 +1,5 @@
-//! A short run of every fuzz target on stable Rust without any tool: its corpus, and inputs made from it by a fixed seed. `make fuzz` runs
-//! the same targets long, guided by coverage.
+//! A short run of every fuzz target on stable Rust without any tool: its corpus, and inputs made from it by a fixed seed.
+//! `make fuzz` runs the same targets long, guided by coverage.
 
 #[path = "../../../fuzz/src/lib.rs"]
 mod targets;
@@ -7,7 +7,15 @@ mod targets;
 use std::fs;
 use std::path::Path;
 
+use ove::io::read::{Input, ReadOptions, read_bytes};
 use ove::platform::random::Stream;
+use ove::text::TextOptions;
+use ove::train::checkpoint::Saved;
+use ove::train::{Start, Training};
+use ove::{Dataset, Examples};
+use serde_json::json;
+
+use crate::fitted::{self, with};
 
 /// Inputs that are made for each target.
 const MADE: usize = 1500;
@@ -59,12 +67,85 @@ fn every_target_takes_what_is_made_from_its_corpus() {
     }
 }
 
+/// A seed of each kind of model, small enough that a change of a few bytes is likely to hit something.
+fn model_seeds() -> Vec<(&'static str, Vec<u8>)> {
+    let mut fruit = Dataset::new(5, ["apple", "pear", "plum"].map(String::from).to_vec());
+    for class in [0, 1, 2, 0, 1, 2] {
+        fruit.push_entry(class, 1.0);
+        fruit.push_entry(class + 2, 0.5);
+        fruit.end_row(&[class]);
+    }
+    let texts = "one two\ttree\nthree four\thouse wood\none four five\twood tree\nfive two three\thouse\n";
+    let Input::Texts(texts) = read_bytes("a.tsv".as_ref(), texts.into(), &ReadOptions::default()).unwrap() else {
+        panic!("texts")
+    };
+    let (text, of_texts) = texts.fit(&TextOptions::default()).unwrap();
+    let short = |settings| with(&json!({ "epochs": 3 }), settings);
+    let model = |settings| fitted::model(&fruit, short(settings));
+    let of_text = |settings| {
+        let mut model = fitted::model(&of_texts, short(settings));
+        model.card.text = Some(text.clone());
+        model
+    };
+    let mut pruned = model(json!({ "scores": "linear" }));
+    pruned.prune(0.05).unwrap();
+    let seeds = [
+        ("linear", model(json!({ "scores": "linear" }))),
+        ("hashed", model(json!({ "cells": 9 }))),
+        ("pruned", pruned),
+        ("factored", model(json!({ "rank": 2 }))),
+        ("trees", model(json!({ "trees": 2 }))),
+        ("text", of_text(json!({ "scores": "linear" }))),
+        ("texttrees", of_text(json!({ "trees": 1 }))),
+    ];
+    seeds.map(|(name, model)| (name, model.to_bytes())).into()
+}
+
+/// A checkpoint of each run after its first step.
+fn checkpoint_seeds() -> Vec<(&'static str, Vec<u8>)> {
+    let (data, folder) = (targets::checkpoint_rows(), tempfile::tempdir().unwrap());
+    let seed = |(name, settings)| {
+        let options = targets::options(settings);
+        let mut training = Training::new(Examples::of(&data), &options, Start::default()).unwrap();
+        training.step().unwrap();
+        training.save(&folder.path().join(name)).unwrap();
+        (name, fs::read(folder.path().join(name)).unwrap())
+    };
+    targets::RUNS.map(seed).into()
+}
+
+/// Where the layout of a file changes, its seeds are made anew: `cargo test -p ove --test all make_seeds -- --ignored`.
+#[test]
+#[ignore = "writes to fuzz/corpus"]
+fn make_seeds() {
+    for (target, seeds) in [("model", model_seeds()), ("checkpoint", checkpoint_seeds())] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
+        fs::remove_dir_all(&folder).unwrap();
+        fs::create_dir(&folder).unwrap();
+        seeds.iter().for_each(|(name, bytes)| fs::write(folder.join(name), bytes).unwrap());
+    }
+}
+
 #[test]
 fn seeds_of_models_are_models() {
+    assert_eq!(corpus("model").len(), model_seeds().len(), "a seed of each kind");
     for seed in corpus("model") {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("model");
         fs::write(&path, seed).unwrap();
         ove::Model::load(&path).unwrap();
     }
+}
+
+/// Each goes on in the run that it is of.
+#[test]
+fn seeds_of_checkpoints_are_checkpoints() {
+    let data = targets::checkpoint_rows();
+    for (name, settings) in targets::RUNS {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/checkpoint").join(name);
+        let options = targets::options(settings);
+        let mut training = Training::new(Examples::of(&data), &options, Start::default()).unwrap();
+        training.restore(&Saved::open(&path).unwrap()).unwrap();
+    }
+    assert_eq!(corpus("checkpoint").len(), targets::RUNS.len());
 }

@@ -1,21 +1,19 @@
-//! Rows that training does not see: the temperature they find is the right one, they end a run that only memorises, and they prefer a rate
-//! that suits the data.
+//! Rows that training does not see: they end a run that only memorises, they prefer a rate that suits the data, and they
+//! fit the temperature.
 
 use std::ops::ControlFlow;
 
 use ove::platform::random::Stream;
-use ove::scores::linear::probabilities;
+use ove::scores::{Linear, probabilities};
 use ove::train::checkpoint::Saved;
-use ove::train::held_out::{copy, draw};
-use ove::train::{Begin, learning_rate, train_with};
-use ove::{Dataset, HeldOut, Linear, Options, Problem, Progress, train};
+use ove::train::{Event, FitStart, Start, Trained, Training};
+use ove::{Dataset, Error, Examples, Model, evaluate, fit_with};
+use serde_json::{Value, json};
+
+use crate::fitted::{options, with};
 
 const FEATURES: usize = 6;
 const CLASSES: usize = 8;
-
-fn problem(data: &Dataset) -> Problem<'_> {
-    Problem { rows: data.rows(), labels: &data.labels, row_weights: &data.row_weights, classes: CLASSES }
-}
 
 /// A model with weights between −2 and 2.
 fn truth() -> Linear {
@@ -23,7 +21,8 @@ fn truth() -> Linear {
     Linear::new(CLASSES, (0..(FEATURES + 1) * CLASSES).map(|_| 4.0 * random.uniform() as f32 - 2.0).collect())
 }
 
-/// Rows between −scale and scale, whose classes are drawn from the probabilities of the truth; or, without it, from nothing.
+/// Rows between −scale and scale, whose classes are drawn from the probabilities of the truth; or, without it, from
+/// nothing.
 fn data(rows: usize, scale: f32, truth: Option<&Linear>, seed: u64) -> Dataset {
     let mut random = Stream::of(&[seed, 3]);
     let mut data = Dataset::new(FEATURES, (0..CLASSES).map(|k| k.to_string()).collect());
@@ -48,70 +47,59 @@ fn data(rows: usize, scale: f32, truth: Option<&Linear>, seed: u64) -> Dataset {
     data
 }
 
-#[test]
-fn the_temperature_undoes_a_factor() {
-    let truth = truth();
-    let rows = data(20_000, 1.0, Some(&truth), 0);
-    let held_out = HeldOut::of(&rows, CLASSES);
-    let right = held_out.judge(&truth, 0).unwrap();
-    assert!((right.temperature - 1.0).abs() < 0.03, "{right:?}");
-    for factor in [0.2, 3.0, 20.0] {
-        let mut scaled = truth.clone();
-        scaled.scale(factor);
-        let found = held_out.judge(&scaled, 0).unwrap();
-        assert!((found.temperature / f64::from(factor) / right.temperature - 1.0).abs() < 1e-3, "{factor}: {found:?}");
-        assert!((found.nlpd - right.nlpd).abs() < 1e-5, "{factor}: {found:?}");
-        assert_eq!(held_out.judge(&scaled, 1).unwrap(), held_out.judge(&scaled, 3).unwrap());
+/// Goes on to the end, or as long as the run is before this epoch.
+fn run_until(training: &mut Training<'_>, epochs: f64) {
+    while let Some(progress) = training.step().unwrap() {
+        if progress.epochs >= epochs {
+            break;
+        }
     }
-    // By hand: −log p of the labels under the truth.
-    let mut scores = vec![0.0; CLASSES];
-    let of_row = |n: usize| {
-        truth.scores(rows.rows().row(n), &mut scores);
-        -probabilities(&scores)[rows.labels[n][0] as usize].ln()
-    };
-    let nlpd = (0..rows.len()).map(of_row).sum::<f64>() / rows.len() as f64;
-    assert!(right.nlpd <= nlpd && nlpd - right.nlpd < 1e-3, "{nlpd} {right:?}");
-}
-
-#[test]
-fn some_rows_are_drawn_once() {
-    let rows = data(2000, 1.0, None, 0);
-    let drawn = draw(&problem(&rows), 7);
-    assert_eq!(drawn.len(), 100);
-    assert!(drawn.is_sorted_by(|a, b| a < b) && drawn != draw(&problem(&rows), 8));
-    let copied = copy(&problem(&rows), &drawn);
-    for (n, &from) in drawn.iter().enumerate() {
-        assert_eq!(copied.rows().row(n).values, rows.rows().row(from as usize).values);
-        assert_eq!(copied.labels[n], rows.labels[from as usize]);
-    }
-    assert!(draw(&problem(&data(900, 1.0, None, 0)), 7).is_empty(), "45 rows tell nothing");
 }
 
 /// Labels that have nothing to do with the rows: every epoch makes held-out rows less probable.
 #[test]
 fn a_run_that_only_memorises_is_ended() {
     let (rows, others) = (data(300, 1.0, None, 0), data(300, 1.0, None, 1));
-    let held_out = Some(HeldOut::of(&others, CLASSES));
-    let options = Options { epochs: 60, batch: 10, learning_rate: 0.5, ..Options::default() };
-    let go_on = &mut |_: &Progress<'_>| ControlFlow::Continue(());
-    let fit = train_with(Begin { held_out, ..Begin::default() }, &problem(&rows), &options, go_on).unwrap();
-    assert!(fit.finished && fit.updates < 30 * 300, "{} updates", fit.updates);
+    for scores in ["linear", "factored"] {
+        let options = options(json!({ "scores": scores, "epochs": 60, "batch": 10, "learning_rate": 0.5 }));
+        let validation = Some(Examples::of(&others));
+        let start = || Training::new(Examples::of(&rows), &options, Start { validation, ..Start::default() }).unwrap();
+        let to_the_end = |mut training: Training<'_>| -> Trained {
+            run_until(&mut training, f64::INFINITY);
+            training.finish().unwrap()
+        };
+        let ended = to_the_end(start());
+        assert!(ended.finished && ended.updates < 30 * 300, "{scores}: {} updates", ended.updates);
 
-    // A run that is stopped on the way ends at the same place, in the same bits.
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("state");
-    let mut stop = |progress: &Progress<'_>| {
-        if progress.epochs < 2.5 {
-            return ControlFlow::Continue(());
+        // A run that is stopped on the way ends at the same place, in the same bits.
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        let mut stopped = start();
+        run_until(&mut stopped, 2.5);
+        stopped.save(&path).unwrap();
+        let mut resumed = start();
+        resumed.restore(&Saved::open(&path).unwrap()).unwrap();
+        let resumed = to_the_end(resumed);
+        assert_eq!((resumed.updates, resumed.scores), (ended.updates, ended.scores));
+
+        // Other held-out rows may end it elsewhere.
+        let mut without = Training::new(Examples::of(&rows), &options, Start::default()).unwrap();
+        let refused = without.restore(&Saved::open(&path).unwrap()).unwrap_err().to_string();
+        assert!(refused.starts_with("the held-out rows are not those"), "{refused}");
+    }
+}
+
+/// A fit that is given rows for validation, and the rate that these chose, if they did.
+fn fit_by(rows: &Dataset, others: &Dataset, settings: Value) -> (Result<Model, Error>, Option<f64>) {
+    let mut chosen = None;
+    let start = FitStart { validation: Some(others), ..FitStart::default() };
+    let model = fit_with(rows, &options(settings), start, &mut |event| {
+        if let Event::Chosen(found) = event {
+            chosen = Some(found.learning_rate);
         }
-        (progress.save)(&path).unwrap();
-        ControlFlow::Break(())
-    };
-    train_with(Begin { held_out, ..Begin::default() }, &problem(&rows), &options, &mut stop).unwrap();
-    let saved = Saved::open(&path).unwrap();
-    let begin = Begin { saved: Some(&saved), held_out, ..Begin::default() };
-    let resumed = train_with(begin, &problem(&rows), &options, go_on).unwrap();
-    assert_eq!((resumed.updates, resumed.linear), (fit.updates, fit.linear));
+        ControlFlow::Continue(())
+    });
+    (model, chosen)
 }
 
 #[test]
@@ -119,15 +107,13 @@ fn the_rate_suits_the_scale_of_the_data() {
     let truth = truth();
     let chosen = |scale: f32| {
         let (rows, others) = (data(3000, scale, Some(&truth), 0), data(1000, scale, Some(&truth), 1));
-        let held_out = HeldOut::of(&others, CLASSES);
-        let options = Options::default();
-        let rate =
-            learning_rate::choose(&problem(&rows), &options, &held_out, &mut || ControlFlow::Continue(())).unwrap();
-        let nlpd = |learning_rate| {
-            let options = Options { learning_rate, ..options.clone() };
-            let fit = train(&problem(&rows), &options, &mut |_| ControlFlow::Continue(()));
+        let rate = fit_by(&rows, &others, json!({ "scores": "linear" })).1.expect("a rate is chosen");
+        let nlpd = |rate: f64| {
+            let settings = json!({ "scores": "linear", "learning_rate": rate, "calibrate": true });
             // A rate that leads astray is worse than any other.
-            fit.map_or(f64::INFINITY, |fit| held_out.judge(&fit.linear, 0).unwrap().nlpd)
+            fit_by(&rows, &others, settings)
+                .0
+                .map_or(f64::INFINITY, |model| evaluate(&model, others.rows(), &others.labels).unwrap().nlpd)
         };
         for other in [rate / 10.0, rate * 10.0] {
             assert!(nlpd(rate) < nlpd(other), "scale {scale}: {rate} {other}");
@@ -136,4 +122,39 @@ fn the_rate_suits_the_scale_of_the_data() {
     };
     let (small, large) = (chosen(0.1), chosen(10.0));
     assert!(small > 3.0 * large, "{small} {large}");
+}
+
+/// Whatever is given is not chosen, and what rows held out of training say is not said of rows that were trained on.
+#[test]
+fn a_temperature_is_fitted_on_rows_that_training_did_not_see() {
+    let truth = truth();
+    let (rows, others) = (data(2000, 1.0, Some(&truth), 0), data(4000, 1.0, Some(&truth), 1));
+    let given = json!({ "scores": "linear", "epochs": 30, "learning_rate": 0.2 });
+    let fit = |changes: Value| {
+        let (mut held_out, mut is_chosen) = (None, false);
+        let settings = options(with(&given, changes));
+        let model = ove::fit(&rows, &settings, |event| {
+            match event {
+                Event::Calibrated { rows, .. } => held_out = Some(rows),
+                Event::Chosen(_) | Event::Choosing => is_chosen = true,
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        });
+        assert!(!is_chosen);
+        (model.unwrap(), held_out)
+    };
+    let (plain, none) = fit(json!({}));
+    assert_eq!((plain.card.temperature, none, plain.card.rows), (None, None, 2000));
+    let (model, held_out) = fit(json!({ "calibrate": true }));
+    assert_eq!((held_out, model.card.rows, model.card.counts.iter().sum::<u64>()), (Some(100), 1900, 1900));
+    assert!(model.is_calibrated() && !plain.is_calibrated());
+    let temperature = model.card.temperature.unwrap();
+    assert!((0.3..3.0).contains(&temperature), "{temperature}");
+    // The model's scores are divided by it: with these undone, it is as sure as it was.
+    let table = model.scores.linear().unwrap().table().iter().map(|weight| weight * temperature as f32).collect();
+    let raw = Model { scores: ove::Scores::Linear(Linear::new(CLASSES, table)), ..model.clone() };
+    let of = |model: &Model| evaluate(model, others.rows(), &others.labels).unwrap();
+    assert!((of(&model).ece_uncalibrated.unwrap() - of(&raw).ece).abs() < 1e-4);
+    assert_eq!(of(&plain).ece_uncalibrated, None);
 }

@@ -1,10 +1,11 @@
-//! Model files from strangers: whatever they hold, loading ends in a model or an error, without a panic and without more memory than
-//! the file is large.
+//! Model files from strangers: whatever they hold, loading ends in a model or an error, without a panic and without more
+//! memory than the file is large.
 
 #![allow(unsafe_code)] // to count what is allocated
 
+mod file_parts;
+#[allow(dead_code)] // what other tests use of it
 mod fitted;
-mod layout;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;
@@ -12,12 +13,12 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use layout::{joined, parts};
-use ove::options::ForestOptions;
+use file_parts::{joined, parts};
 use ove::platform::random::Stream;
+use ove::scores::{Factored, Linear};
 use ove::synthetic::{Sparse, sparse};
 use ove::text::{Text, TextOptions};
-use ove::{Dataset, Model, Options, Weights};
+use ove::{Dataset, Model, Scores};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -59,22 +60,21 @@ fn data() -> Dataset {
 /// One model of each kind.
 fn models() -> Vec<(&'static str, Model)> {
     let data = data();
-    let linear = |options| fitted::linear(&data, options);
-    let options = ForestOptions { trees: 2, epochs: Some(3), ..ForestOptions::default() };
-    let forest = fitted::forest(&data, options);
-    let mut pruned = linear(Options::default());
+    let model = |settings| fitted::model(&data, settings);
+    let mut pruned = model(json!({ "scores": "linear" }));
     pruned.prune(0.01).unwrap();
-    let mut of_text = linear(Options::default());
+    let mut of_text = model(json!({ "scores": "linear" }));
     let words: Vec<String> = (0..12).map(|n| format!("word{n} word{n}")).collect();
     let texts: Vec<&str> = words.iter().map(String::as_str).collect();
     let text_options = TextOptions { min_df: 1, ..TextOptions::default() };
-    of_text.card.text = Some(Text::fit(&text_options, &texts, 1).unwrap().0);
+    of_text.card.text = Some(Text::fit(&text_options, &texts).unwrap().0);
     vec![
-        ("linear", linear(Options::default())),
-        ("hashed", linear(Options { cells: Some(30), ..Options::default() })),
+        ("linear", model(json!({ "scores": "linear" }))),
+        ("hashed", model(json!({ "cells": 30 }))),
         ("pruned", pruned),
         ("text", of_text),
-        ("forest", forest),
+        ("factored", model(json!({ "rank": 3 }))),
+        ("trees", model(json!({ "trees": 2, "epochs": 3 }))),
     ]
 }
 
@@ -102,13 +102,13 @@ fn try_out(path: &Path, bytes: &[u8]) -> Result<(), String> {
 
 fn use_model(model: &Model) {
     let data = data();
-    let _ = model.top(data.rows(), 0..3, 4, 1);
+    let _ = model.top_k_within(data.rows(), 0..3, 4);
     if model.features() < 1000 && model.classes() == 6 {
         let _ = model.weights_of(1);
-        let _ = ove::metrics(model, data.rows(), &data.labels, 1);
+        let _ = ove::evaluate(model, data.rows(), &data.labels);
     }
     if let Some(text) = &model.card.text {
-        let _ = text.rows(&["word1 word2 word3"], 1);
+        let _ = text.rows(&["word1 word2 word3"]);
     }
 }
 
@@ -201,23 +201,33 @@ fn numbers_that_no_model_has() {
         }
         let mut hashed = header.clone();
         hashed["__metadata__"]["hashed_features"] = u64::MAX.to_string().into();
-        assert!(try_out(&path, &joined(&hashed, data)).is_err() || kind == "forest" || kind == "pruned");
+        assert!(try_out(&path, &joined(&hashed, data)).is_err() || ["trees", "pruned", "factored"].contains(&kind));
     }
 }
 
 #[test]
 fn a_model_that_is_not_finite_is_not_saved() {
+    let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("model");
-    let mut model = fitted::linear(&data(), Options::default());
+    let mut model = fitted::model(&data(), json!({ "scores": "linear" }));
     model.save(&path).unwrap();
-    let old = fs::read(&path).unwrap();
+    let (old, good) = (fs::read(&path).unwrap(), model.scores.linear().unwrap().table().to_vec());
     for weight in [f32::NAN, f32::INFINITY] {
-        let mut table = model.linear().unwrap().table().into_owned();
+        let mut table = good.clone();
         table[3] = weight;
-        model.weights = Weights::Linear(ove::Linear::new(6, table));
-        let error = model.save(&path).unwrap_err().to_string();
-        assert!(error.contains(&format!("the weight {weight} at 3, but weights are finite")), "{error}");
-        assert_eq!(fs::read(&path).unwrap(), old, "the old model stays");
+        let linear = Scores::Linear(Linear::new(6, table));
+        let vectors = |place: usize| {
+            let mut tables = [vec![0.0; 24], vec![0.0; 12], vec![0.0; 6]];
+            tables[place][5] = weight;
+            let [features, classes, bias] = tables;
+            Scores::Factored(Factored::new(2, features, classes, bias))
+        };
+        for scores in [linear, vectors(0), vectors(1), vectors(2)] {
+            model.scores = scores;
+            let error = model.save(&path).unwrap_err().to_string();
+            assert!(error.ends_with("model: not a usable model: a weight that is not finite"), "{error}");
+            assert_eq!(fs::read(&path).unwrap(), old, "the old model stays");
+        }
     }
 }

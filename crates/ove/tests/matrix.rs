@@ -1,29 +1,26 @@
 //! Dense rows, every class of many rows at once, and models as bytes.
 
-use std::ops::ControlFlow;
+use ove::scores::{Linear, probabilities};
+use ove::train::{Start, Training};
+use ove::{Dataset, Examples, Labels, Model, Rows, Scores, synthetic, with_threads};
+use serde_json::{Value, json};
 
-use ove::model::Card;
-use ove::options::{ForestOptions, Options, Solver};
-use ove::scores::trees::Search;
-use ove::{Dataset, Labels, Model, Problem, Rows, Settings, Weights, linear, solve, synthetic};
+use crate::fitted::{self, options};
 
-fn linear(data: &Dataset, rows: Rows<'_>, solver: Solver) -> ove::Linear {
-    let problem = Problem { rows, labels: &data.labels, row_weights: &[], classes: data.classes.len() };
-    let options = Options { solver, l2: 0.1, ..Options::default() };
-    ove::train(&problem, &options, &mut |_| ControlFlow::Continue(())).unwrap().linear
+/// Both solvers of linear scores.
+fn solvers() -> [Value; 2] {
+    [json!({ "solver": "batch", "l2": 0.1 }), json!({ "solver": "stochastic", "l2": 0.1 })]
 }
 
-fn model(data: &Dataset, weights: Weights, options: Settings) -> Model {
-    let counts = vec![1; data.classes.len()];
-    let card = Card::new(options, data.classes.clone(), counts, data.len() as u64);
-    Model { weights, card }
+fn linear(data: &Dataset, rows: Rows<'_>, settings: Value) -> Linear {
+    let examples = Examples::new(rows, &data.labels, &[], data.classes.len());
+    fitted::linear_of(fitted::run(examples, &options(settings)).unwrap().scores)
 }
 
-fn forest(data: &Dataset) -> Model {
-    let problem = Problem::of(data);
-    let options = ForestOptions::default();
-    let grown = solve::forest::train(&problem, &options, &mut |_| ControlFlow::Continue(())).unwrap();
-    model(data, Weights::Forest(grown.forest), Settings::Forest(options))
+/// A model of each kind.
+fn models(data: &Dataset) -> Vec<Model> {
+    let [batch, stochastic] = solvers();
+    [batch, stochastic, json!({ "rank": 3 }), json!({ "scores": "trees" })].map(|s| fitted::model(data, s)).into()
 }
 
 #[test]
@@ -32,33 +29,41 @@ fn dense_rows_are_rows() {
     let values: Vec<f32> = data.rows().iter(0..data.len()).flat_map(|row| row.values).copied().collect();
     let dense = Rows::dense(&[0, 1], &values).unwrap();
     assert_eq!((dense.len(), dense.features(), dense.entries()), (data.len(), 2, values.len()));
-    for solver in [Solver::Batch, Solver::Stochastic] {
-        assert_eq!(linear(&data, data.rows(), solver), linear(&data, dense, solver));
+    for settings in solvers() {
+        assert_eq!(linear(&data, data.rows(), settings.clone()), linear(&data, dense, settings));
     }
 }
 
 #[test]
 fn rows_that_are_none_are_refused() {
     let words = |rows: ove::Result<Rows<'_>>| rows.unwrap_err().to_string();
-    assert!(words(Rows::dense(&[], &[])).contains("at least one"));
-    assert!(words(Rows::dense(&[0, 1], &[1.0; 3])).contains("3 values in rows of 2 features"));
-    assert!(words(Rows::dense(&[1, 0], &[1.0; 2])).contains("from 0 on"));
+    assert_eq!(words(Rows::dense(&[], &[])), "0 values do not make dense rows of 0 features");
+    assert_eq!(words(Rows::dense(&[0, 1], &[1.0; 3])), "3 values do not make dense rows of 2 features");
+    assert_eq!(words(Rows::dense(&[1, 0], &[1.0; 2])), "2 values do not make dense rows of 2 features");
     let hole = [1.0, 2.0, 3.0, f32::NAN];
-    assert!(words(Rows::dense(&[0, 1], &hole)).starts_with("row 1, feature 1: the value NaN"));
-    assert!(words(Rows::new(9, &[0, 3, 4], &[1, 2, 8, 7], &hole)).starts_with("row 1, feature 7: the value NaN"));
-    assert!(words(Rows::new(9, &[0, 30, 4], &[1, 2, 8, 7], &[1.0; 4])).contains("row 1 ends before it starts"));
+    let finite = "the value must be a finite 32-bit float, got NaN";
+    assert_eq!(words(Rows::dense(&[0, 1], &hole)), format!("row 1, feature 1: {finite}"));
+    let of = |features, offsets, indices: &[u32], values| words(Rows::new(features, offsets, indices, values));
+    assert_eq!(of(9, &[0, 3, 4], &[1, 2, 8, 7], &hole), format!("row 1, feature 7: {finite}"));
+    let ones = &[1.0; 4];
+    assert_eq!(of(9, &[0, 30, 4], &[1, 2, 8, 7], ones), "row 1: row offsets must not decrease, got 4 after 30");
+    assert_eq!(of(9, &[0, 3], &[1, 2, 8, 7], ones), "row offsets must run from 0 to the number of entries, 4");
+    assert_eq!(of(9, &[0, 4], &[1, 2, 8, 8], ones), "row 0: features must increase within a row, got 8 after 8");
+    let beyond = "row 1: a feature must be below the number of features, 8, got 8";
+    assert_eq!(of(8, &[0, 2, 4], &[1, 2, 7, 8], ones), beyond);
+    assert_eq!(of(9, &[0, 4], &[1, 2, 7, 8], &ones[..3]), "4 feature indices do not match 3 values");
 }
 
 #[test]
 fn all_scores_are_those_of_each_row() {
     let data = synthetic::plane(50, 0);
-    let weights = Weights::Linear(linear(&data, data.rows(), Solver::Batch));
-    let model = model(&data, weights, Settings::Linear(Options::default()));
-    let (scores, logs) = (model.scores(data.rows(), 2).unwrap(), model.log_probabilities(data.rows(), 2).unwrap());
+    let [batch, _] = solvers();
+    let model = fitted::model(&data, batch);
+    let (scores, logs) = (model.scores(data.rows()), model.log_probabilities(data.rows()));
     let mut of_row = vec![0.0; 5];
     for n in 0..data.len() {
-        model.linear().unwrap().scores(data.rows().row(n), &mut of_row);
-        let probabilities = linear::probabilities(&of_row);
+        model.scores.linear().unwrap().scores(data.rows().row(n), &mut of_row);
+        let probabilities = probabilities(&of_row);
         for k in 0..5 {
             assert_eq!(scores[n * 5 + k], f64::from(of_row[k]));
             assert!((logs[n * 5 + k].exp() - probabilities[k]).abs() < 1e-12);
@@ -66,33 +71,54 @@ fn all_scores_are_those_of_each_row() {
     }
 }
 
+/// As many predictions as were asked for, as far as there are classes, best first, with the probabilities of all.
 #[test]
-fn all_probabilities_of_a_forest_are_those_of_each_class() {
+fn the_best_classes_are_k_of_all() {
     let data = synthetic::plane(200, 0);
-    let model = forest(&data);
-    let Weights::Forest(forest) = &model.weights else { unreachable!() };
-    let logs = model.log_probabilities(data.rows(), 2).unwrap();
-    for n in 0..data.len() {
-        let row = data.rows().row(n);
-        let sight = &forest.look(&[row], Search::Nearest)[0];
-        for class in 0..5 {
-            let one = forest.log_probability(row, sight, class);
-            assert!((one - logs[n * 5 + class as usize]).abs() < 1e-5);
+    for model in models(&data) {
+        let logs = model.log_probabilities(data.rows());
+        for k in [0, 1, 3, 5, 9] {
+            let top = model.top_k(data.rows(), k);
+            assert_eq!(top.len(), data.len());
+            for (n, top) in top.iter().enumerate() {
+                assert_eq!(top.len(), k.min(5), "row {n}");
+                let mut classes: Vec<u32> = top.iter().map(|p| p.class).collect();
+                for p in top {
+                    let exact = logs[n * 5 + p.class as usize].exp();
+                    assert!((p.probability - exact).abs() < 1e-5, "row {n} of {k}: {p:?}, not {exact}");
+                }
+                classes.sort_unstable();
+                classes.dedup();
+                assert_eq!(classes.len(), k.min(5), "each class once");
+            }
         }
+        let within = model.top_k_within(data.rows(), 7..9, 3);
+        assert_eq!(within, model.top_k(data.rows(), 3)[7..9]);
     }
 }
 
 #[test]
-fn where_rows_have_several_classes_all_probabilities_are_those_of_the_best() {
+fn predictions_are_the_same_for_any_number_of_threads() {
+    let data = synthetic::plane(200, 0);
+    for model in models(&data) {
+        let with = |threads| {
+            with_threads(threads, || (model.top_k(data.rows(), 3), model.log_probabilities(data.rows()))).unwrap()
+        };
+        assert_eq!(with(1), with(3));
+    }
+}
+
+#[test]
+fn where_rows_have_several_classes_all_probabilities_of_trees_are_those_of_the_best() {
     let mut data = synthetic::plane(400, 0);
     let mut labels = Labels::default();
     data.labels.iter().for_each(|own| labels.push(&[own[0], (own[0] + 1) % 5]));
     data.labels = labels;
-    let model = forest(&data);
-    let Weights::Forest(forest) = &model.weights else { unreachable!() };
-    assert!(forest.calibration.vote_power.is_some());
-    let logs = model.log_probabilities(data.rows(), 2).unwrap();
-    for (n, top) in model.top(data.rows(), 0..data.len(), 1, 2).unwrap().iter().enumerate() {
+    let model = fitted::model(&data, json!({ "scores": "trees" }));
+    let Scores::Trees(trees) = &model.scores else { unreachable!() };
+    assert!(trees.calibration.vote_power.is_some());
+    let logs = model.log_probabilities(data.rows());
+    for (n, top) in model.top_k(data.rows(), 1).iter().enumerate() {
         let best = top[0];
         assert!((logs[n * 5 + best.class as usize].exp() - best.probability).abs() < 1e-2);
     }
@@ -101,9 +127,8 @@ fn where_rows_have_several_classes_all_probabilities_are_those_of_the_best() {
 #[test]
 fn bytes_are_those_of_the_file() {
     let data = synthetic::plane(50, 0);
-    let weights = Weights::Linear(linear(&data, data.rows(), Solver::Batch));
     let folder = tempfile::tempdir().unwrap();
-    for model in [model(&data, weights, Settings::Linear(Options::default())), forest(&data)] {
+    for model in models(&data) {
         let path = folder.path().join("model");
         model.save(&path).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), model.to_bytes());
@@ -115,9 +140,12 @@ fn bytes_are_those_of_the_file() {
 #[test]
 fn a_run_from_its_own_end_is_at_its_end() {
     let data = synthetic::plane(100, 0);
-    let problem = Problem { rows: data.rows(), labels: &data.labels, row_weights: &[], classes: 5 };
-    let options = Options { solver: Solver::Batch, l2: 0.1, ..Options::default() };
-    let first = ove::train(&problem, &options, &mut |_| ControlFlow::Continue(())).unwrap();
-    let second = solve::train_from(&first.linear, &problem, &options, &mut |_| ControlFlow::Continue(())).unwrap();
+    let [batch, _] = solvers();
+    let (examples, options) = (Examples::of(&data), options(batch));
+    let first = fitted::run(examples, &options).unwrap();
+    let start = Start { scores: Some(&first.scores), ..Start::default() };
+    let mut training = Training::new(examples, &options, start).unwrap();
+    while training.step().unwrap().is_some() {}
+    let second = training.finish().unwrap();
     assert!(first.trace.len() > 10 && second.trace.len() <= 3, "{} {}", first.trace.len(), second.trace.len());
 }

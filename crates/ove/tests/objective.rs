@@ -1,6 +1,6 @@
 //! Gradients against finite differences, extreme scores, and the edges of the objectives.
 
-use ove::bound::objective::Objective;
+use ove::bound::objective::{self, Objective};
 use proptest::prelude::*;
 
 /// Scores of 2 to 12 classes, a C, and weights for the classes outside it.
@@ -87,9 +87,56 @@ proptest! {
     #[test]
     fn a_weight_repeats_a_class(scores in prop::collection::vec(-5.0..5.0, 3)) {
         let twice = [scores[0], scores[1], scores[2], scores[2]];
-        let weighted = value(Objective::OneVsEach, &scores, 0, &[1.0, 2.0]);
-        let repeated = value(Objective::OneVsEach, &twice, 0, &[1.0, 1.0, 1.0]);
-        prop_assert!((weighted - repeated).abs() < 1e-13);
+        for objective in [Objective::OneVsEach, Objective::SampledSoftmax] {
+            let weighted = value(objective, &scores, 0, &[1.0, 2.0]);
+            let repeated = value(objective, &twice, 0, &[1.0, 1.0, 1.0]);
+            prop_assert!((weighted - repeated).abs() < 1e-13, "{objective}");
+        }
+    }
+
+    /// With every class drawn once, each for itself, nothing is sampled.
+    #[test]
+    fn a_sampled_softmax_of_all_classes_is_the_softmax(scores in prop::collection::vec(-30.0..30.0, 2..12)) {
+        let (mut exact, mut sampled) = (scores.clone(), scores.clone());
+        let ones = vec![1.0; scores.len() - 1];
+        prop_assert_eq!(objective::softmax(&mut exact), objective::sampled_softmax(&mut sampled, &ones));
+        prop_assert_eq!(exact, sampled);
+    }
+
+    /// Over all classes that may be drawn alone, each for all others: the sum that the logarithm is of is right on average,
+    /// and so its logarithm too small (Jensen), unless all scores are the same.
+    #[test]
+    fn a_sampled_softmax_is_too_small_on_average(scores in prop::collection::vec(-5.0..5.0, 3..12)) {
+        let rest = (scores.len() - 1) as f64;
+        let loss = |m: usize| -objective::sampled_softmax(&mut [scores[0], scores[m]], &[rest]);
+        let mean = (1..scores.len()).map(loss).sum::<f64>() / rest;
+        let exact = -objective::softmax(&mut scores.clone());
+        prop_assert!(mean <= exact + 1e-12 * exact.abs().max(1.0), "{mean} {exact}");
+        let sum = (1..scores.len()).map(|m| loss(m).exp()).sum::<f64>() / rest;
+        prop_assert!((sum.ln() - exact).abs() < 1e-11 * exact.abs().max(1.0));
+        let spread = scores[1..].iter().copied().fold(f64::NEG_INFINITY, f64::max)
+            - scores[1..].iter().copied().fold(f64::INFINITY, f64::min);
+        prop_assert!(spread < 0.1 || mean < exact, "{mean} {exact}");
+    }
+
+    /// What the stochastic solver compares its bound with.
+    #[test]
+    fn the_value_at_zero_is_that_of_equal_scores(classes in 2usize..30, inside in 0usize..30, score in -5.0..5.0) {
+        for &objective in Objective::ALL {
+            let inside = if objective == Objective::Merged { inside.min(classes - 1) } else { 0 };
+            let visited = if objective == Objective::Softmax { classes - 1 } else { inside };
+            let equal = value(objective, &vec![score; classes], visited, &vec![1.0; classes - 1 - visited]);
+            let at_zero = objective.at_zero(classes - 1, inside);
+            prop_assert!((equal - at_zero).abs() <= 1e-9 * at_zero.abs(), "{objective}: {equal}, not {at_zero}");
+        }
+    }
+}
+
+#[test]
+fn every_objective_but_the_sampled_one_is_a_bound() {
+    for &objective in Objective::ALL {
+        assert_eq!(objective.is_bound(), objective != Objective::SampledSoftmax);
+        assert_eq!(objective.is_sampled(), objective == Objective::SampledSoftmax);
     }
 }
 

@@ -2,11 +2,13 @@
 
 use ove::bound::events;
 use ove::bound::objective::{self, Objective};
-use ove::options::Options;
 use ove::platform::math::softplus_sigmoid;
 use ove::train::categorical::{Method, estimate};
 use proptest::prelude::*;
+use serde_json::json;
 use std::ops::ControlFlow;
+
+use crate::fitted::options;
 
 fn scores(classes: std::ops::Range<usize>, size: f64) -> impl Strategy<Value = Vec<f64>> {
     prop::collection::vec(-size..size, classes)
@@ -36,8 +38,8 @@ fn likelihood(objective: Objective, f: &[f64], counts: &[u64]) -> f64 {
 }
 
 fn optimum(objective: Objective, counts: &[u64], method: Method) -> Vec<f64> {
-    let options = Options { objective, tolerance: 1e-10, ..Options::default() };
-    estimate(counts, method, &options, &mut |_| ControlFlow::Continue(())).unwrap()
+    let options = options(json!({ "solver": "batch", "objective": objective.name(), "tolerance": 1e-10 }));
+    estimate(counts, method, &options, &mut |_, _| ControlFlow::Continue(())).unwrap()
 }
 
 proptest! {

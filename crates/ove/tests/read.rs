@@ -588,11 +588,11 @@ fn options() {
     let error = "csv".parse::<Format>().unwrap_err().to_string();
     assert_eq!(
         error,
-        "format is `csv`, but it is one of libsvm, xmc, idx, arff, triples, tsv, tsv-label-first, fasttext"
+        "`format` must be one of libsvm, xmc, idx, arff, triples, tsv, tsv-label-first, fasttext, got `csv`"
     );
     let options = ReadOptions { labels: Some(9), ..ReadOptions::default() };
     let error = Files::new(&[("a.arff", FRUIT.as_bytes())]).error(&options);
-    assert_eq!(error, "labels is 9, but a.arff has 3 attributes");
+    assert_eq!(error, "`labels` must be at most 3, the number of attributes of a.arff, got 9");
     let error = read(Path::new("/no/such/file"), &ReadOptions::default()).unwrap_err();
     assert!(matches!(error, Error::File { .. }), "{error}");
 }

@@ -7,12 +7,13 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use ove::io::read::{Format, Input, ReadOptions, read, read_bytes};
-use ove::options::ForestOptions;
-use ove::{Dataset, Model, Options, write};
+use ove::io::write;
+use ove::{Dataset, Model};
 use proptest::prelude::*;
+use serde_json::json;
 use tempfile::TempDir;
 
-use crate::fitted;
+use crate::fitted::{self, with};
 
 /// A row: its labels, its weight and its entries.
 #[derive(Debug, Clone)]
@@ -199,17 +200,15 @@ proptest! {
 
 /// Models of all forms, trained on these rows.
 fn models(data: &Dataset, seed: u64) -> Vec<Model> {
-    let linear = |options| fitted::linear(data, options);
-    let options = Options { seed, epochs: 2, ..Options::default() };
-    let mut pruned = linear(options.clone());
+    let model = |settings| fitted::model(data, with(&json!({ "seed": seed, "epochs": 2 }), settings));
+    let mut pruned = model(json!({ "scores": "linear" }));
     pruned.prune(1e-3).unwrap();
-    let grow = ForestOptions { seed, trees: 2, epochs: Some(2), ..ForestOptions::default() };
-    let forest = fitted::forest(data, grow);
-    vec![linear(options.clone()), linear(Options { cells: Some(40), ..options }), pruned, forest]
+    let rest = [json!({ "scores": "linear" }), json!({ "cells": 40 }), json!({ "rank": 3 }), json!({ "trees": 2 })];
+    std::iter::once(pruned).chain(rest.map(model)).collect()
 }
 
 fn predictions(model: &Model, data: &Dataset) -> Vec<Vec<(u32, u64)>> {
-    let top = model.top(data.rows(), 0..data.len(), 4, 1).unwrap();
+    let top = model.top_k(data.rows(), 4);
     top.iter().map(|row| row.iter().map(|p| (p.class, p.probability.to_bits())).collect()).collect()
 }
 

@@ -23,10 +23,10 @@ fn words(min_df: u32) -> TextOptions {
 
 #[test]
 fn frequent_terms_come_first_and_rare_ones_not_at_all() {
-    let (text, data) = Text::fit(&words(2), &TEXTS, 0).unwrap();
+    let (text, data) = Text::fit(&words(2), &TEXTS).unwrap();
     assert_eq!(names(&text), ["the", "cat", "dog", "sat"]);
     assert_eq!((data.len(), data.features(), data.rows().entries()), (4, 4, 9));
-    let (text, _) = Text::fit(&TextOptions { ngrams: 3, ..words(1) }, &TEXTS, 0).unwrap();
+    let (text, _) = Text::fit(&TextOptions { ngrams: 3, ..words(1) }, &TEXTS).unwrap();
     assert_eq!(names(&text)[..6], ["the", "cat", "dog", "sat", "cat dog", "cat dog the"]);
     assert!(names(&text).contains(&"sat on the"));
 }
@@ -40,7 +40,7 @@ fn weights_by_hand() {
         (true, true, [(1.0 + 2f64.ln()) * common, rare, rare]),
         (false, false, [2.0, 1.0, 1.0]),
     ] {
-        let (_, data) = Text::fit(&TextOptions { sublinear_tf, idf, ..words(2) }, &TEXTS, 0).unwrap();
+        let (_, data) = Text::fit(&TextOptions { sublinear_tf, idf, ..words(2) }, &TEXTS).unwrap();
         let row = data.rows().row(0);
         assert_eq!(row.indices, [0, 1, 3]);
         let length = expected.iter().map(|x| x * x).sum::<f64>().sqrt();
@@ -54,9 +54,9 @@ fn weights_by_hand() {
 #[test]
 fn terms_outside_the_vocabulary_are_absent() {
     let (text, _) =
-        Text::fit(&TextOptions { ngrams: 2, ..words(2) }, &["big cat", "big cat", "dog cat", "dog"], 0).unwrap();
+        Text::fit(&TextOptions { ngrams: 2, ..words(2) }, &["big cat", "big cat", "dog cat", "dog"]).unwrap();
     assert_eq!(names(&text), ["cat", "big", "big cat", "dog"]);
-    let data = text.rows(&["a new dog", "BIG new cat", "nothing", ""], 0).unwrap();
+    let data = text.rows(&["a new dog", "BIG new cat", "nothing", ""]);
     let features: Vec<Vec<u32>> = rows(&data).into_iter().map(|row| row.0).collect();
     assert_eq!(features, [vec![3], vec![0, 1], vec![], vec![]]);
     assert_eq!(data.features(), 4);
@@ -65,33 +65,34 @@ fn terms_outside_the_vocabulary_are_absent() {
 #[test]
 fn hashed_features_need_no_vocabulary() {
     let options = TextOptions { hash: Some(1000), ngrams: 2, ..TextOptions::default() };
-    let (text, data) = Text::fit(&options, &TEXTS, 0).unwrap();
+    let (text, data) = Text::fit(&options, &TEXTS).unwrap();
     assert!(text.names().is_empty() && text.len() == 1000 && data.features() == 1000);
-    assert_eq!(rows(&data), rows(&text.rows(&TEXTS, 0).unwrap()));
+    assert_eq!(rows(&data), rows(&text.rows(&TEXTS)));
     assert_eq!(data.rows().row(1).indices.len(), 5);
 }
 
 #[test]
 fn a_text_is_its_settings_names_and_weights() {
     let options = TextOptions { ngrams: 2, ..words(1) };
-    let (text, data) = Text::fit(&options, &TEXTS, 0).unwrap();
+    let (text, data) = Text::fit(&options, &TEXTS).unwrap();
     let names = Names::from_lines(text.names().lines().to_owned());
     let again = Text::new(options, names, text.idf().to_vec()).unwrap();
     assert!(again == text);
-    assert_eq!(rows(&data), rows(&again.rows(&TEXTS, 0).unwrap()));
+    assert_eq!(rows(&data), rows(&again.rows(&TEXTS)));
     let error = Text::new(options, text.names().clone(), Vec::new()).unwrap_err().to_string();
-    assert_eq!(error, "0 weights for 17 terms, but the text settings want 17 weights");
+    assert_eq!(error, "0 weights for 17 terms do not match the text settings, which need 17");
 }
 
 #[test]
 fn settings_out_of_range() {
     for (options, message) in [
-        (TextOptions { ngrams: 0, ..words(1) }, "ngrams is 0, but it is at least 1"),
-        (words(0), "min-df is 0, but it is at least 1"),
-        (TextOptions { hash: Some(0), ..words(1) }, "hash is 0, but it is at least 1"),
-        (words(4), "min-df is 4, but no term stands in so many texts"),
+        (TextOptions { ngrams: 0, ..words(1) }, "`ngrams` must be at least 1, got 0"),
+        (words(0), "`min-df` must be at least 1, got 0"),
+        (TextOptions { hash: Some(0), ..words(1) }, "`hash` must be at least 1, got 0"),
+        (words(4), "`min-df` must be at most the number of texts that some term occurs in, got 4"),
+        (TextOptions { ngrams: 17, ..words(1) }, "`ngrams` must be at most 16, got 17"),
     ] {
-        assert_eq!(Text::fit(&options, &TEXTS, 0).unwrap_err().to_string(), message);
+        assert_eq!(Text::fit(&options, &TEXTS).unwrap_err().to_string(), message);
     }
 }
 
@@ -120,15 +121,15 @@ fn large_sets_are_counted_whole_and_the_same_for_any_threads() {
     let texts: Vec<String> = (0..12_000).map(text).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let expected = frequencies(&texts, 30);
-    let (text, _) = Text::fit(&words(30), &texts, 2).unwrap();
+    let (text, _) = Text::fit(&words(30), &texts).unwrap();
     assert_eq!(names(&text), expected.iter().map(|&(word, _)| word).collect::<Vec<_>>());
     let idf = |&(_, count): &(&str, usize)| ((12_001.0 / (1.0 + count as f64)).ln() + 1.0) as f32;
     assert_eq!(text.idf(), expected.iter().map(idf).collect::<Vec<_>>());
 
     let options = TextOptions { ngrams: 2, ..words(3) };
-    let (one, data) = Text::fit(&options, &texts, 1).unwrap();
-    let (two, again) = Text::fit(&options, &texts, 2).unwrap();
-    assert!(one == two && rows(&data) == rows(&again) && rows(&data) == rows(&one.rows(&texts, 2).unwrap()));
+    let with = |threads| ove::with_threads(threads, || Text::fit(&options, &texts).unwrap()).unwrap();
+    let ((one, data), (two, again)) = (with(1), with(2));
+    assert!(one == two && rows(&data) == rows(&again) && rows(&data) == rows(&one.rows(&texts)));
 }
 
 proptest! {
@@ -142,9 +143,9 @@ proptest! {
     ) {
         let options = TextOptions { ngrams, min_df: 1, hash, sublinear_tf, idf };
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let Ok((text, data)) = Text::fit(&options, &texts, 2) else { return Ok(()) };
+        let Ok((text, data)) = Text::fit(&options, &texts) else { return Ok(()) };
         for (n, one) in texts.iter().enumerate() {
-            let alone = text.rows(&[one], 1).unwrap();
+            let alone = text.rows(&[one]);
             prop_assert_eq!(&rows(&alone)[0], &rows(&data)[n]);
         }
         // Every row is of unit length, and every feature of the vocabulary stands somewhere.

@@ -1,7 +1,8 @@
 //! What is written reads again as the same rows.
 
+use ove::Dataset;
 use ove::io::read::{ReadOptions, read};
-use ove::{Dataset, write};
+use ove::io::write;
 use proptest::prelude::*;
 use tempfile::TempDir;
 

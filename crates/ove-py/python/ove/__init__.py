@@ -1,14 +1,15 @@
 """Softmax models with very many classes, trained through the one-vs-each bound.
 
 >>> import ove
->>> model = ove.TextClassifier(min_df=1).fit(["a cat sat", "the dog barked", "my cat purred"], ["cat", "dog", "cat"])
+>>> texts = ["a cat sat", "the dog barked", "my cat purred"]
+>>> model = ove.TextClassifier(min_df=1).fit(texts, ["cat", "dog", "cat"])
 >>> labels, probabilities = model.top_k(["a cat"], k=2)
 >>> labels.tolist()
 [['cat', 'dog']]
 
-`OneVsEachClassifier` takes rows of numbers, `TextClassifier` texts, `CategoricalEstimator` no features at all; they behave like the
-estimators of scikit-learn. `load` reads a model that any of them or the command line saved. `log_softmax_bound` is for those who build
-models of their own, `ove.plot` shows how training went and how far probabilities can be trusted.
+`OneVsEachClassifier` takes rows of numbers, `TextClassifier` texts, `CategoricalEstimator` no features; they are
+estimators of scikit-learn. `load` reads a model that `save` or the command line wrote. `log_softmax_bound` gives the
+bounds for scores from other models, and `ove.plot` shows the course of training and the calibration of probabilities.
 """
 
 from importlib.metadata import version

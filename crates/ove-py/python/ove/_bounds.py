@@ -1,4 +1,4 @@
-"""The bounds, for people who build models of their own."""
+"""The bounds as functions of scores."""
 
 from __future__ import annotations
 
@@ -16,11 +16,21 @@ Kind = Literal["one-vs-each", "merged", "bouchard", "softmax"]
 
 @overload
 def log_softmax_bound(
-    scores: npt.ArrayLike, y: npt.ArrayLike, kind: Kind = ..., *, merge: Sequence[int] = ..., return_gradient: Literal[False] = ...
+    scores: npt.ArrayLike,
+    y: npt.ArrayLike,
+    kind: Kind = ...,
+    *,
+    merge: Sequence[int] = ...,
+    return_gradient: Literal[False] = ...,
 ) -> Floats: ...
 @overload
 def log_softmax_bound(
-    scores: npt.ArrayLike, y: npt.ArrayLike, kind: Kind = ..., *, merge: Sequence[int] = ..., return_gradient: Literal[True]
+    scores: npt.ArrayLike,
+    y: npt.ArrayLike,
+    kind: Kind = ...,
+    *,
+    merge: Sequence[int] = ...,
+    return_gradient: Literal[True],
 ) -> tuple[Floats, Floats]: ...
 def log_softmax_bound(
     scores: npt.ArrayLike,
@@ -46,7 +56,7 @@ def log_softmax_bound(
         The class of each row, from 0.
     kind : {"one-vs-each", "merged", "bouchard", "softmax"}
     merge : sequence of classes
-        Merged: C, the classes that share one logarithm. None of them gives one-vs-each, all of them softmax.
+        Merged: C, the classes that share one logarithm. No class gives one-vs-each, all classes give softmax.
     return_gradient : bool
 
     Returns
@@ -63,9 +73,10 @@ def log_softmax_bound(
     """
     scores = np.ascontiguousarray(scores, dtype=np.float64)
     if scores.ndim != 2:
-        raise ValueError(f"scores have {scores.ndim} dimensions, but they are a row for each y and a column for each class")
+        raise ValueError(f"`scores` must have 2 dimensions, rows and classes, got {scores.ndim}")
     y = np.asarray(y)
     if y.ndim != 1 or (y.size and y.dtype.kind not in "iu"):
-        raise ValueError(f"y is an array of {y.dtype} with {y.ndim} dimensions, but it is a list of classes, numbered from 0")
+        found = f"an array of {y.dtype} with {y.ndim} dimensions"
+        raise ValueError(f"`y` must be a list of class numbers, from 0, got {found}")
     bound, gradient = _ove.log_softmax_bound(scores, np.ascontiguousarray(y, dtype=np.int64), kind, list(merge))
     return (bound, gradient) if return_gradient else bound

@@ -12,24 +12,26 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from ove import _ove
-from ove._classifier import Objective, Sampler
-from ove._settings import keywords_of
+from ove._classifier import Objective, Sampler, Step
+from ove._settings import settings_of, threads_of
 
 
 class CategoricalEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Probabilities of values from how often each occurs: the model with no features, only a score for each class.
+    """Probabilities of values from how often each occurs: the model without features, with one score per class.
 
-    The exact likelihood and the one-vs-each bound agree on N_k/N (proposition 2 of the paper); Bouchard's bound exaggerates
-    (proposition 3). As a classifier it says the same of every row, which makes it the baseline for those that look at features.
+    The exact likelihood and the one-vs-each bound agree on N_k/N (proposition 2 of the paper); Bouchard's bound
+    exaggerates (proposition 3). As a classifier it predicts the same for every row, which makes it a baseline.
 
     Parameters
     ----------
-    objective : {"one-vs-each", "merged", "softmax", "bouchard"}, optional
-        What is maximised. "one-vs-each" if not given.
+    objective : {"one-vs-each", "merged", "softmax", "bouchard", "sampled-softmax"}, default "one-vs-each"
+        What is maximised.
     method : {"closed-form", "batch", "stochastic"}, optional
-        How. By its formula where there is one, else by batch, if not given.
-    l2, merge, classes, sampler, power, batch, epochs, step, learning_rate, schedule, tolerance, iterations, random_state, n_jobs :
-        As in `OneVsEachClassifier`.
+        How. If not given, by the closed form where there is one; else stochastic for "sampled-softmax", and batch.
+    tolerance : float, default 1e-10
+        Batch: stop when the gradient is this small relative to the first one.
+    l2, merge, classes, sampler, power, batch, epochs, step, learning_rate, schedule, iterations, random_state, n_jobs :
+        As in `OneVsEachClassifier`, for the methods that use them.
 
     Attributes
     ----------
@@ -40,7 +42,7 @@ class CategoricalEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     probabilities_ : array of shape (n_classes,)
         Their probabilities.
     method_ : str
-        How these were found.
+        The method that found them.
 
     Examples
     --------
@@ -56,17 +58,17 @@ class CategoricalEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         *,
         method: Literal["closed-form", "batch", "stochastic"] | None = None,
         l2: float | None = None,
-        merge: int = 10,
+        merge: int | None = None,
         classes: int | None = None,
         sampler: Sampler | None = None,
-        power: float = 0.75,
-        batch: int = 256,
+        power: float | None = None,
+        batch: int | None = None,
         epochs: int | None = None,
-        step: Literal["adagrad", "sgd"] = "adagrad",
+        step: Step | None = None,
         learning_rate: float | None = None,
-        schedule: Literal["linear"] | float = "linear",
-        tolerance: float = 1e-10,
-        iterations: int = 2000,
+        schedule: Literal["linear"] | float | None = None,
+        tolerance: float | None = None,
+        iterations: int | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -88,7 +90,7 @@ class CategoricalEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any) -> CategoricalEstimator:
-        """Counts the values in y. X may be None: nothing but its length is looked at."""
+        """Counts the values in y. X may be None: only its length is used."""
         if y is None:
             raise ValueError("This estimator requires y to be passed, but the target y is None")
         y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
@@ -99,15 +101,16 @@ class CategoricalEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return self.fit_counts(counts, classes)
 
     def fit_counts(self, counts: Any, classes: Any = None) -> CategoricalEstimator:
-        """Takes counts as they are, of values that are called 0, 1, … if `classes` does not name them."""
+        """Takes the counts of values, which are 0, 1, … if `classes` does not name them."""
         counts = np.asarray(counts)
         if counts.ndim != 1 or counts.dtype.kind not in "iu" or (counts < 0).any():
-            raise ValueError("counts are whole numbers that are not negative, one for each value")
+            raise ValueError(f"`counts` must be a list of whole numbers that are at least 0, got {counts.tolist()!r}")
         classes = np.arange(len(counts)) if classes is None else np.asarray(classes)
         if len(classes) != len(counts):
-            raise ValueError(f"{len(counts)} counts for {len(classes)} values, but each has one")
-        keywords = keywords_of(self.get_params(deep=False), classes, solver="stochastic")
-        probabilities, self.method_ = _ove.estimate(counts.tolist(), self.method, keywords)
+            raise ValueError(f"`classes` must have one value per count, {len(counts)} in all, got {len(classes)}")
+        params = self.get_params(deep=False)
+        settings = settings_of({name: value for name, value in params.items() if name != "method"}, classes)
+        probabilities, self.method_ = _ove.estimate(counts.tolist(), self.method, settings, threads_of(self.n_jobs))
         self.classes_, self.counts_, self.probabilities_ = classes, counts, np.asarray(probabilities)
         return self
 
@@ -117,7 +120,7 @@ class CategoricalEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return np.tile(self.probabilities_, (_length(X), 1))
 
     def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """Their logarithms; that of a value that never occurred is −∞."""
+        """The log probabilities, the same for every row of X; −∞ for a value that never occurred."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 

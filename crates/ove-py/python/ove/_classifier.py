@@ -5,97 +5,117 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import _num_samples
+
 from ove._base import Classifier
 from ove._rows import rows_of
 from ove._types import Matrix
 
-Objective = Literal["one-vs-each", "merged", "softmax", "bouchard"]
+Objective = Literal["one-vs-each", "merged", "softmax", "bouchard", "sampled-softmax"]
+ScoreKind = Literal["linear", "factored", "trees"]
 Solver = Literal["stochastic", "batch", "forest"]
-Sampler = Literal["uniform", "frequency", "rivals"]
+Sampler = Literal["systematic", "uniform", "frequency", "rivals"]
+Step = Literal["adagrad", "sgd"]
 
 
 class OneVsEachClassifier(Classifier):
     """A softmax model for rows of numbers, sparse or dense.
 
-    The keywords are those of the command line, and so are their defaults. `None` leaves a choice to the data or the solver.
+    Parameters have the names and defaults of the command line. None stands for the default, or for a choice by the
+    data. A parameter that the chosen scores or solver do not use raises a ValueError in `fit`.
 
     Parameters
     ----------
-    objective : {"one-vs-each", "merged", "softmax", "bouchard"}, optional
-        What is maximised: the bound of the paper, a tighter one, the exact log probability, or Bouchard's bound.
-    solver : {"stochastic", "batch", "forest"}, optional
-        Subsampled rows and classes, L-BFGS on the full sum, or trees over the classes. If not given: a forest from 100 classes on,
-        unless an objective, classes or a sampler are given; else stochastic.
-    classes : int, optional
-        Stochastic: how many remaining classes a row visits. 5 if not given.
-    sampler : {"uniform", "frequency", "rivals"}, optional
-        Stochastic: how they are drawn: all alike, the frequent ones more often, or those of rows that share a feature.
+    objective : {"one-vs-each", "merged", "softmax", "bouchard", "sampled-softmax"}, \
+default "one-vs-each"; factored "sampled-softmax"
+        Linear and factored: what is maximised: the bound of the paper, a tighter bound, the exact log probability,
+        Bouchard's bound, or the log probability among the classes that are drawn.
+    scores : {"linear", "factored", "trees"}, optional
+        How a row and the weights make scores: a weight for each feature and class; a vector for each feature and each
+        class, so that memory grows with their number and not with the product; or trees over the classes. If not
+        given, trees from 100 classes on, unless a setting of other scores is given; linear below.
+    rank : int, default 64
+        Factored: length of the vectors.
+    trees : int, default 3
+        Trees: number of trees that vote.
+    solver : {"stochastic", "batch"}, default "stochastic"
+        Linear: subsampled rows and classes, or L-BFGS on the full sum. "forest" is another name of `scores="trees"`.
+    classes : int, default 5; factored 50
+        Stochastic: number of remaining classes that a row visits.
+    sampler : {"systematic", "uniform", "frequency", "rivals"}, default "systematic"; factored "frequency"
+        Stochastic: how these are drawn: each equally likely, with all visited in turn; a simple random subset; by
+        frequency; or from training rows that share a feature with the row.
     epochs : int, optional
-        Stochastic and forest: how often each row is visited. If not given, as often as rows that are held out gain by it: the stochastic
-        solver stops when they no longer do, and a forest tries some of its leaves first.
+        Stochastic and trees: number of visits to each row. If not given, chosen on held-out rows; 5 if only
+        `learning_rate` is given.
     learning_rate : float, optional
-        Stochastic and forest: the step for one row and one visited class. If not given: 0.1, of a forest 0.7, or less
-        where that diverges; where epochs are not given either, the rate that held-out rows prefer.
-    l2 : float, optional
-        λ of the penalty λ/2·‖w‖² on the sum over all rows (of a forest, on those of a node). 0 if not given, of a forest 0.2. It is
-        1/C of scikit-learn's `LogisticRegression`.
-    penalty_on_bias : bool
-        Whether the bias is penalised like a weight. In scikit-learn it is not.
-    merge : int
-        Merged objective: how many of the most frequent classes share one logarithm; with the rivals sampler, the drawn ones do instead.
-    power : float
+        Stochastic and trees: the step for one row and one visited class. If not given, chosen on held-out rows, and 0.7
+        for trees; 0.1, or less where that diverges, if only `epochs` is given.
+    l2 : float, default 0; trees 0.2
+        λ of the penalty λ/2·‖w‖² on the sum over all rows (over the rows of a node, for trees). It is 1/C of
+        scikit-learn's `LogisticRegression`.
+    penalty_on_bias : bool, default True
+        Linear and factored: whether the bias is penalised like a weight. In scikit-learn it is not.
+    merge : int, default 10
+        Merged objective: number of the most frequent classes that share one logarithm; with the rivals sampler, the
+        drawn classes share it instead.
+    power : float, default 0.75
         Frequency sampler: the power of a class's count.
-    batch : int
-        Stochastic: how many rows see the same weights before these move.
-    step : {"adagrad", "sgd"}
+    batch : int, default 256
+        Stochastic: number of rows that are scored before the weights move.
+    step : {"adagrad", "sgd"}, default "adagrad"
         Stochastic: how a gradient moves a weight.
-    schedule : "linear" or float
-        Stochastic: how the rate falls: in a line to zero, or by a factor an epoch (1: constant).
-    tolerance : float
-        Batch: stop when the gradient is this small beside the first one.
-    iterations : int
-        Batch: stop after so many iterations at the latest.
-    trees : int, optional
-        Forest: how many trees vote, 3 if not given. With it, a forest is grown however few classes there are.
-    memory : int or str
-        How much memory the weights may take, in bytes or as in "8GB". The stochastic solver lets them share it where there are too many;
-        they then have no `coef_`.
-    calibrate : bool
-        Linear models: hold out a twentieth of the rows and fit a temperature on them, so that probabilities are as sure as they may be. Done in
-        any case where the stochastic solver chooses epochs and rate.
+    schedule : "linear" or float, default "linear"
+        Stochastic: how the learning rate falls: linearly to zero, or by a factor per epoch (1: constant).
+    tolerance : float, default 1e-5
+        Batch: stop when the gradient is this small relative to the first one.
+    iterations : int, default 2000
+        Batch: maximum number of iterations.
+    memory : int or str, default "8GB"
+        Maximum memory of the weights, in bytes or as in "8GB". Linear weights of the stochastic solver share it where
+        there are too many; the model then has no `coef_`.
+    calibrate : bool, default False
+        Linear and factored: fit a temperature of the probabilities on held-out rows, a twentieth of all. Always done
+        where these rows choose `epochs` and `learning_rate`.
     class_weight : None, "balanced" or dict
-        How often the labels of each class count.
+        Weight of the labels of each class.
     warm_start : bool
-        Whether `fit` goes on from the weights of the last one, which needs the same classes and features; not for a forest.
+        Whether `fit` starts from the weights of the last fit, which requires the same classes and features. Parameters
+        that are None then keep the settings of the last fit. Not for trees.
     random_state : int, RandomState or None
-        Seed of everything random: same seed, same bits, for any number of threads.
+        Seed of all random numbers. The same seed gives the same bits with any number of threads.
     n_jobs : int, optional
-        Threads; one a core if None or -1. They change no bit of the result.
+        Number of threads; one per core if None or -1.
     verbose : int
-        Whether a line shows the progress, if tqdm is installed.
+        Whether to show a progress bar, if tqdm is installed.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
         The labels.
     coef_ : array of shape (n_classes, n_features)
-        The weights; not of a forest.
+        The weights; only for linear scores.
     intercept_ : array of shape (n_classes,)
-        The biases; not of a forest.
+        The biases; only for linear scores.
     n_features_in_ : int
-        How many features a row has.
+        Number of features.
     feature_names_in_ : array of shape (n_features,)
         Their names, if X was a data frame.
+    settings_ : dict
+        The settings that the model was trained with, including those that were chosen for it.
     bound_ : float or None
-        The objective that training reached, summed over all rows, without the penalty: exact from the batch solver, an unbiased estimate
-        from the stochastic one. None for a forest.
+        The objective that training reached, summed over all rows, without the penalty: exact from the batch solver, an
+        unbiased estimate from the stochastic one. None for trees.
     history_ : dict of arrays
-        How the bound rose: `updates` and `bound`.
+        The bound during training: `updates` and `bound`.
 
     Notes
     -----
-    Rows are read where they are if they are a C-ordered array or a CSR matrix of 32-bit floats, with sorted 32-bit indices. 64-bit
-    floats or indices, another order and another sparse format each cost one copy. The batch solver keeps a transposed copy of the rows.
+    Rows are read without a copy if they are a C-ordered array or a CSR matrix of 32-bit floats, with sorted 32-bit
+    indices. 64-bit floats or indices, another order and another sparse format each cost one copy. The batch solver
+    keeps a transposed copy of the rows.
 
     Examples
     --------
@@ -110,23 +130,25 @@ class OneVsEachClassifier(Classifier):
         self,
         objective: Objective | None = None,
         *,
+        scores: ScoreKind | None = None,
+        rank: int | None = None,
+        trees: int | None = None,
         solver: Solver | None = None,
         classes: int | None = None,
         sampler: Sampler | None = None,
         epochs: int | None = None,
         learning_rate: float | None = None,
         l2: float | None = None,
-        penalty_on_bias: bool = True,
-        merge: int = 10,
-        power: float = 0.75,
-        batch: int = 256,
-        step: Literal["adagrad", "sgd"] = "adagrad",
-        schedule: Literal["linear"] | float = "linear",
-        tolerance: float = 1e-5,
-        iterations: int = 2000,
-        trees: int | None = None,
-        memory: int | str = "8GB",
-        calibrate: bool = False,
+        penalty_on_bias: bool | None = None,
+        merge: int | None = None,
+        power: float | None = None,
+        batch: int | None = None,
+        step: Step | None = None,
+        schedule: Literal["linear"] | float | None = None,
+        tolerance: float | None = None,
+        iterations: int | None = None,
+        memory: int | str | None = None,
+        calibrate: bool | None = None,
         class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
         warm_start: bool = False,
         random_state: Any = 0,
@@ -134,6 +156,9 @@ class OneVsEachClassifier(Classifier):
         verbose: int = 0,
     ) -> None:
         self.objective = objective
+        self.scores = scores
+        self.rank = rank
+        self.trees = trees
         self.solver = solver
         self.classes = classes
         self.sampler = sampler
@@ -148,7 +173,6 @@ class OneVsEachClassifier(Classifier):
         self.schedule = schedule
         self.tolerance = tolerance
         self.iterations = iterations
-        self.trees = trees
         self.memory = memory
         self.calibrate = calibrate
         self.class_weight = class_weight
@@ -156,6 +180,31 @@ class OneVsEachClassifier(Classifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    def explain(self, x: Any, label: Any) -> list[tuple[Any, float]]:
+        """What each feature of one row adds to the score of a label: weight times value, the largest first.
+
+        These numbers and the bias of the label sum to its score; for trees they are means over the trees.
+
+        Parameters
+        ----------
+        x : array of shape (n_features,) or (1, n_features), sparse or dense
+        label : a label of the model
+
+        Returns
+        -------
+        list of pairs
+            The name of a feature, or its number where it has none, and its contribution. Features that add nothing are
+            left out.
+        """
+        if not hasattr(x, "shape"):
+            x = np.asarray(x)
+        if len(x.shape) == 1 and not sp.issparse(x):
+            x = np.asarray(x).reshape(1, -1)
+        if _num_samples(x) != 1:
+            raise ValueError(f"`x` must be one row, got {_num_samples(x)}")
+        found = self._contributions(x, label)
+        return [(feature if name is None else name, weight) for feature, name, weight in found]
 
     def _read(self, X: Any, *, fitting: bool) -> tuple[Matrix, int]:
         return rows_of(self, X, reset=fitting)

@@ -1,4 +1,4 @@
-"""A line that moves while training runs."""
+"""A progress bar while training runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Progress = Callable[[float, "float | None"], None]
 
 @contextmanager
 def progress_line(verbose: int | bool, rows: int) -> Iterator[Progress | None]:
-    """What the core tells its progress to: a bar of tqdm, if verbose asks for one and tqdm is there."""
+    """A function that shows progress in a bar of tqdm, if verbose asks for one and tqdm is installed."""
     if not verbose:
         yield None
         return
@@ -19,11 +19,12 @@ def progress_line(verbose: int | bool, rows: int) -> Iterator[Progress | None]:
     except ImportError:
         yield None
         return
-    with tqdm(total=100, desc="training", bar_format="{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}") as bar:
+    form = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
+    with tqdm(total=100, desc="training", bar_format=form) as bar:
 
         def tell(done: float, bound: float | None) -> None:
             if bound is not None:
-                bar.set_postfix_str(f"bound {bound / rows:.4f} a row", refresh=False)
+                bar.set_postfix_str(f"bound {bound / rows:.4f} per row", refresh=False)
             bar.n = round(100 * done)
             bar.refresh()
 

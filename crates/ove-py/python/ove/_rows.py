@@ -1,4 +1,4 @@
-"""Rows of numbers as the core reads them."""
+"""Rows of numbers in the form that the Rust module reads."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from ove._types import Matrix
 
 
 def rows_of(estimator: Any, X: Any, *, reset: bool) -> tuple[Matrix, int]:
-    """What the core reads of X, and how many rows that is. The core says which value is not finite, and where."""
-    X = validate_data(estimator, X, accept_sparse="csr", dtype=np.float32, order="C", ensure_all_finite=False, reset=reset)
+    """The rows of X, and their number. The library checks that values are finite, and says which one is not."""
+    X = validate_data(
+        estimator, X, accept_sparse="csr", dtype=np.float32, order="C", ensure_all_finite=False, reset=reset
+    )
     if not sp.issparse(X):
         return X, X.shape[0]
     if not X.has_canonical_format:

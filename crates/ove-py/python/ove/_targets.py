@@ -1,4 +1,4 @@
-"""The labels of rows: one each, lists of them, or the columns of an indicator matrix."""
+"""The labels of rows: one per row, a list per row, or an indicator matrix."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from sklearn.utils.multiclass import check_classification_targets
 
 Form = Literal["single", "lists", "indicator"]
 
+NOT_INDICATOR = "`y` with one column per class must have only the values 0 and 1, got others"
+
 
 @dataclass
 class Targets:
-    """Labels as numbers of `classes`: row n has `labels[offsets[n]:offsets[n + 1]]`. A label that is no class is left out."""
+    """Labels as indices into `classes`: row n has `labels[offsets[n]:offsets[n + 1]]`. Unknown labels are left out."""
 
     form: Form
     classes: npt.NDArray[Any]
     offsets: npt.NDArray[np.int64]
     labels: npt.NDArray[np.uint32]
     dtype: np.dtype[Any]
-    """That of the labels, or of the indicator matrix."""
+    """The type of the labels, or of the indicator matrix."""
     unknown: npt.NDArray[Any]
-    """Labels that are no class."""
+    """Labels that are not in `classes`."""
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -35,12 +37,12 @@ class Targets:
         return np.flatnonzero(np.diff(self.offsets))
 
     def without_unlabelled(self) -> Targets:
-        """Those of the rows that have a label."""
+        """The targets of the rows that have a label."""
         offsets = np.append(self.offsets[self.labelled()], self.offsets[-1])
         return replace(self, offsets=offsets)
 
     def hits(self, best: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Whether the class named for each row is one of its own."""
+        """Whether the class given for each row is one of its labels."""
         found = np.zeros(len(self), dtype=bool)
         rows = np.repeat(np.arange(len(self)), np.diff(self.offsets))
         found[rows[self.labels == best[rows]]] = True
@@ -48,7 +50,7 @@ class Targets:
 
 
 def targets_of(y: Any, known: npt.NDArray[Any] | None = None) -> Targets:
-    """The labels in y, as numbers of the known classes or of those that y has."""
+    """The labels in y, as indices into the known classes, or into those that y has."""
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None")
     if not isinstance(y, (list, tuple)) and not sp.issparse(y):
@@ -69,7 +71,7 @@ def _has_lists(y: Any) -> bool:
 
 
 def _is_indicator(y: Any) -> bool:
-    """A matrix; lists too, if they are equally long and hold 0 and 1 alone."""
+    """Whether y is a matrix, or lists of equal length that have only 0 and 1."""
     if sp.issparse(y):
         return True
     if isinstance(y, np.ndarray) and y.dtype != object:
@@ -84,11 +86,13 @@ def _of_lists(y: list[list[Any]], known: npt.NDArray[Any] | None) -> Targets:
     offsets = np.concatenate([[0], np.cumsum([len(labels) for labels in y], dtype=np.int64)])
     flat = np.asarray([label for labels in y for label in labels])
     if flat.ndim != 1:
-        raise ValueError(f"labels of shape {flat.shape[1:]}, but each is a number or a string")
+        raise ValueError(f"labels in `y` must be numbers or strings, got arrays of shape {flat.shape[1:]}")
     return _of_flat(flat, offsets, known, "lists")
 
 
-def _of_flat(flat: npt.NDArray[Any], offsets: npt.NDArray[np.int64], known: npt.NDArray[Any] | None, form: Form) -> Targets:
+def _of_flat(
+    flat: npt.NDArray[Any], offsets: npt.NDArray[np.int64], known: npt.NDArray[Any] | None, form: Form
+) -> Targets:
     if known is None:
         classes, labels = np.unique(flat, return_inverse=True)
         return Targets(form, classes, offsets, labels.astype(np.uint32), flat.dtype, flat[:0])
@@ -106,12 +110,12 @@ def _of_indicator(y: Any, known: npt.NDArray[Any] | None) -> Targets:
     if not sp.issparse(y):
         y = np.asarray(y)
         if y.dtype.kind not in "biuf" or not np.isin(y, (0, 1)).all():
-            raise ValueError(f"y has {y.shape[1]} columns, but a column for each class holds 0 and 1 alone")
+            raise ValueError(NOT_INDICATOR)
     y = sp.csr_array(y)
     y.eliminate_zeros()
     if y.nnz and not (y.data == 1).all():
-        raise ValueError(f"y has {y.shape[1]} columns, but a column for each class holds 0 and 1 alone")
+        raise ValueError(NOT_INDICATOR)
     if known is not None and len(known) != y.shape[1]:
-        raise ValueError(f"y has {y.shape[1]} columns, but there are {len(known)} classes")
+        raise ValueError(f"`y` must have one column per class, {len(known)} in all, got {y.shape[1]}")
     classes = np.arange(y.shape[1]) if known is None else known
     return Targets("indicator", classes, y.indptr.astype(np.int64), y.indices.astype(np.uint32), dtype, classes[:0])

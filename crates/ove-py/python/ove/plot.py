@@ -17,11 +17,11 @@ __all__ = ["history", "reliability"]
 
 
 def history(model: Classifier, ax: Axes | None = None) -> Axes:
-    """How the bound rose while a model was trained.
+    """Plots the bound during training.
 
     Parameters
     ----------
-    model : a fitted classifier, not a forest
+    model : a fitted classifier with linear or factored scores
     ax : matplotlib axes, optional
 
     Returns
@@ -30,19 +30,20 @@ def history(model: Classifier, ax: Axes | None = None) -> Axes:
     """
     curve = model.history_
     if len(curve["updates"]) == 0:
-        raise ValueError("the model has no history: a forest keeps none")
+        raise ValueError("the model has no history: trees have no bound")
     ax = ax or _axes()
     ax.plot(curve["updates"], curve["bound"], marker="." if len(curve["updates"]) < 50 else None)
-    batch = model.solver == "batch"
-    ax.set(title="The bound while training", xlabel="evaluations" if batch else "rows visited", ylabel="bound, summed over rows")
+    updates = "evaluations" if model.settings_["solver"] == "batch" else "rows visited"
+    ax.set(title="The bound during training", xlabel=updates, ylabel="bound, summed over rows")
     return ax
 
 
 def reliability(model: Classifier, X: Any, y: Any, *, bins: int = 15, ax: Axes | None = None) -> Axes:
-    """How often the most probable label is right, beside how probable the model says it is.
+    """Plots how often the most probable label is correct against its probability.
 
-    Rows are put into bins of equal width by the probability of their best label; a point far below the diagonal is overconfidence. The
-    expected calibration error, the mean distance from the diagonal, stands in the title; `ove evaluate` calls it ece.
+    Rows are put into bins of equal width by the probability of their best label; a point far below the diagonal means
+    overconfidence. The title gives the expected calibration error, the mean distance from the diagonal, which
+    `ove evaluate` calls ece.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ def reliability(model: Classifier, X: Any, y: Any, *, bins: int = 15, ax: Axes |
     the axes
     """
     if bins < 1:
-        raise ValueError(f"bins is {bins}, but it is at least 1")
+        raise ValueError(f"`bins` must be at least 1, got {bins}")
     labels, probabilities = model.top_k(X, k=1)
     place = {label: k for k, label in enumerate(model.classes_.tolist())}
     best = np.array([place[label] for label in labels[:, 0].tolist()])
@@ -67,11 +68,12 @@ def reliability(model: Classifier, X: Any, y: Any, *, bins: int = 15, ax: Axes |
     mean = [np.bincount(bin_of, values, bins)[used] / rows[used] for values in (said, right)]
     error = (rows[used] * np.abs(mean[0] - mean[1])).sum() / len(said)
     ax = ax or _axes()
-    ax.bar(np.arange(bins) / bins, rows / rows.max(), 1 / bins, align="edge", color="0.9", label="rows, beside the fullest bin")
-    ax.plot([0, 1], [0, 1], color="0.6", linewidth=1, label="as it should be")
+    shares = rows / rows.max()
+    ax.bar(np.arange(bins) / bins, shares, 1 / bins, align="edge", color="0.9", label="rows, relative to the most")
+    ax.plot([0, 1], [0, 1], color="0.6", linewidth=1, label="calibrated")
     ax.plot(mean[0], mean[1], marker="o", label="this model")
-    ax.set(title=f"Reliability, ECE {error:.3f}", xlabel="probability of the best label", ylabel="how often it is right")
-    ax.set(xlim=(0, 1), ylim=(0, 1.02))
+    ax.set(xlabel="probability of the best label", ylabel="share that is correct", xlim=(0, 1), ylim=(0, 1.02))
+    ax.set_title(f"Reliability, ECE {error:.3f}")
     ax.legend(loc="best")
     return ax
 

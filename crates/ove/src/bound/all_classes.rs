@@ -1,4 +1,4 @@
-//! An objective over all classes of a row, in class order: what the full sum visits.
+//! An objective over all classes of a row, in class order, for the batch solver.
 
 use super::objective::Objective;
 
@@ -8,13 +8,13 @@ pub(crate) struct AllClasses {
     objective: Objective,
     /// All classes, those of C first and in class order.
     order: Vec<u32>,
-    /// How many of `order` belong to C.
+    /// Number of classes in C.
     inside: usize,
-    /// Every class stands for itself.
+    /// The weights of all classes: 1.
     ones: Vec<f64>,
 }
 
-/// Room to work in, reused from row to row.
+/// Buffers, reused from row to row.
 #[derive(Default)]
 pub(crate) struct Scratch {
     visited: Vec<f64>,
@@ -22,20 +22,18 @@ pub(crate) struct Scratch {
 }
 
 impl AllClasses {
-    /// For classes that weigh this much in the training rows. C holds the heaviest if the objective is merged.
-    pub fn new(objective: Objective, merge: usize, mass: &[f64]) -> Self {
-        let merged = most_frequent(mass, objective, merge);
-        let rest = (0..mass.len() as u32).filter(|class| merged.binary_search(class).is_err());
+    /// From the number of classes and C, in class order.
+    pub fn new(objective: Objective, merged: &[u32], classes: usize) -> Self {
+        let rest = (0..classes as u32).filter(|class| merged.binary_search(class).is_err());
         AllClasses {
             objective,
             order: merged.iter().copied().chain(rest).collect(),
             inside: merged.len(),
-            ones: vec![1.0; mass.len()],
+            ones: vec![1.0; classes],
         }
     }
 
-    /// The value for a row with these labels, which count `label_weights` times; its scores, in class order, become
-    /// derivatives.
+    /// Returns the value for a row and overwrites its scores, in class order, with derivatives.
     pub fn value_and_gradient(
         &self,
         labels: &[u32],
@@ -44,7 +42,7 @@ impl AllClasses {
         scratch: &mut Scratch,
     ) -> f64 {
         match *labels {
-            // With one label, a comparison for each class is faster than a search.
+            // With one label, a comparison per class is faster than a search.
             [own] => self.visit(labels, |class| *class != own, label_weights, scores, scratch),
             _ => self.visit(labels, |class| !labels.contains(class), label_weights, scores, scratch),
         }
@@ -71,16 +69,4 @@ impl AllClasses {
         }
         value
     }
-}
-
-/// The classes of C, in class order: the heaviest if the objective is merged, and of equally heavy ones the first.
-pub(crate) fn most_frequent(mass: &[f64], objective: Objective, merge: usize) -> Vec<u32> {
-    if objective != Objective::Merged {
-        return Vec::new();
-    }
-    let mut order: Vec<u32> = (0..mass.len() as u32).collect();
-    order.sort_by(|&a, &b| mass[b as usize].total_cmp(&mass[a as usize]).then(a.cmp(&b)));
-    order.truncate(merge);
-    order.sort_unstable();
-    order
 }

@@ -1,4 +1,6 @@
-//! Proposition 1: the bound for any probability model. For an event A and disjoint events Bᵢ that make up the rest of Ω,
+//! Proposition 1: the bound for any probability model.
+//!
+//! For an event A and disjoint events Bᵢ whose union is the rest of Ω,
 //!
 //! ```text
 //! P(A) ≥ Π P(A | A ∪ Bᵢ) = Π P(A) / (P(A) + P(Bᵢ))                                          eq. 5
@@ -10,19 +12,24 @@
 use crate::error::{Error, Result};
 
 /// The bound of eq. 5 on P(A), from P(A) and the P(Bᵢ), given up to a common factor.
+///
+/// # Errors
+/// [`Error::Setting`] if P(A) is not positive, or a P(Bᵢ) is negative or not finite.
 pub fn bound(a: f64, rest: &[f64]) -> Result<f64> {
     let valid = |p: f64| p.is_finite() && p >= 0.0;
     if !valid(a) || a == 0.0 {
         return Err(Error::setting("P(A)", "be a positive number", a));
     }
     if let Some(&b) = rest.iter().find(|&&b| !valid(b)) {
-        return Err(Error::setting("P(B)", "be a number that is at least 0", b));
+        return Err(Error::setting("P(B)", "be a number of at least 0", b));
     }
     Ok(rest.iter().map(|b| a / (a + b)).product())
 }
 
-/// The events after merging: each group of indices becomes one event, in the order of the groups, and the events in no group
-/// follow as they are.
+/// Merges events: each group of indices becomes one event, in the order of the groups, followed by the other events.
+///
+/// # Errors
+/// [`Error::Setting`] if an index is out of range or occurs twice.
 pub fn merge(rest: &[f64], groups: &[Vec<usize>]) -> Result<Vec<f64>> {
     let mut free = vec![true; rest.len()];
     let mut merged = Vec::with_capacity(rest.len());
@@ -32,7 +39,7 @@ pub fn merge(rest: &[f64], groups: &[Vec<usize>]) -> Result<Vec<f64>> {
             match free.get_mut(i) {
                 Some(free) if *free => *free = false,
                 found => {
-                    let must = format!("put each of the {} events into one group at most", rest.len());
+                    let must = format!("name each of the {} events at most once", rest.len());
                     let again = if found.is_some() { " twice" } else { "" };
                     return Err(Error::setting("merge", must, format!("event {i}{again}")));
                 }

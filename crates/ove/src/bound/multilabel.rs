@@ -1,18 +1,23 @@
-//! Several labels a row: each is told from the classes that the row does not have.
+//! Several labels per row: each label is compared with the row's negatives, the classes that are not its labels.
 //!
 //! ```text
 //! Σ_{y ∈ Y} c_y log p̃(y | y and the classes outside Y)
 //! ```
 //!
-//! The labels Y of a row do not compete with each other, so the remaining classes are the same for all of them: they are
-//! visited once, and their derivatives are summed over the labels. The weight c_y says how often a label counts.
+//! The labels Y of a row do not compete with each other, so they have the same negatives: these are visited once, and
+//! their derivatives are summed over the labels. c_y is the weight of a label.
 
 use super::objective::Objective;
 
 impl Objective {
-    /// Value and derivatives for the visited classes of a row: its labels, which count `label_weights` times, then as in
-    /// [`Objective::value_and_gradient`] the `inside` classes of C and those outside it with their `weights`, none of them a
-    /// label of the row. `scratch` is room to work in.
+    /// Returns the value and overwrites `scores` with derivatives, for a row with any number of labels.
+    ///
+    /// `scores` are those of the labels, with their `label_weights`, then as in [`Objective::value_and_gradient`] those
+    /// of the `inside` classes in C and of the classes outside it with their `weights`. None of these is a label of the
+    /// row. `scratch` is a buffer.
+    ///
+    /// # Panics
+    /// If there is no label, or the lengths do not match.
     #[inline]
     pub fn of_labels(
         self,
@@ -23,7 +28,7 @@ impl Objective {
         scratch: &mut Vec<f64>,
     ) -> f64 {
         if self == Objective::SampledSoftmax {
-            // w e^f = e^{f + log w}: with these scores it is the exact softmax of the drawn classes.
+            // w e^f = e^{f + log w}: with these scores it is the exact softmax over the drawn classes.
             let drawn = &mut scores[label_weights.len()..];
             drawn.iter_mut().zip(weights).for_each(|(score, weight)| *score += weight.ln());
             return Objective::Softmax.of_labels(scores, label_weights, weights.len(), &[], scratch);
@@ -48,7 +53,7 @@ impl Objective {
     ) -> f64 {
         let (labels, rest) = scores.split_at_mut(label_weights.len());
         if rest.is_empty() {
-            // The row has every class, and nothing to be told from.
+            // Every class is a label: there are no negatives.
             labels.fill(0.0);
             return 0.0;
         }

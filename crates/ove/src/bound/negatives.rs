@@ -1,5 +1,6 @@
-//! The negatives of a row, the classes that are no labels of it, with one exponential each: the exact log probability and
-//! the bound of every label follow from these.
+//! The negatives of a row, the classes that are not its labels, with one exponential each.
+//!
+//! The exact log probability and the bound of every label follow from these exponentials.
 
 use crate::platform::math::softplus_sigmoid;
 use crate::platform::simd::vectorised;
@@ -16,10 +17,10 @@ pub(crate) struct Negatives {
 }
 
 impl Negatives {
-    /// Takes the scores of a row. Those of its labels are −∞: e^{−∞} = 0.
+    /// Sets the scores of a row, in which those of the labels are −∞: e^{−∞} = 0.
     pub fn fill(&mut self, scores: &[f32]) {
         let largest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        // A row that has every class leaves none: any shift will do.
+        // If every class is a label, any shift will do.
         self.shift = if largest == f32::NEG_INFINITY { 0.0 } else { f64::from(largest) };
         let shift = self.shift;
         self.exps.clear();
@@ -27,16 +28,18 @@ impl Negatives {
         self.log_sum = shift + self.exps.iter().sum::<f64>().ln();
     }
 
-    /// log p(y | y and the remaining classes) for the score of a label.
+    /// log p(y | y and the negatives) for the score of a label.
     pub fn log_probability(&self, label: f64) -> f64 {
         -softplus_sigmoid(self.log_sum - label).0
     }
 
-    /// K_eff = (Σ σ_m)² / Σ σ_m² for the score of a label, with σ_m = σ(f_m − f_y): as many equal rivals would weigh as much in the gradient
-    /// of eq. 16 as the remaining classes do. 0 where none remains.
+    /// The effective number of rivals K_eff = (Σ σ_m)² / Σ σ_m² for the score of a label, with σ_m = σ(f_m − f_y).
+    ///
+    /// K_eff equally likely negatives would have the weight in the gradient of eq. 16 that all negatives have. 0 if
+    /// there are no negatives.
     pub fn effective_rivals(&self, label: f64) -> f64 {
-        // σ_m = e_m / (e_m + a), a = e^{f_y − shift}. A common factor cancels, and 1 + a makes the largest σ one: no sum over- or
-        // underflows, however sure the model is.
+        // σ_m = e_m / (e_m + a), a = e^{f_y − shift}. A common factor cancels, and 1 + a scales the largest σ to one:
+        // no sum overflows or underflows, however confident the model is.
         let a = (label - self.shift).exp().clamp(f64::MIN_POSITIVE, 1e300);
         let (sum, squares) = sums_of_sigmoids(a, &self.exps);
         if squares == 0.0 { 0.0 } else { sum * sum / squares }
@@ -44,7 +47,7 @@ impl Negatives {
 }
 
 vectorised! {
-    /// Σ s and Σ s² of s = e (1 + a)/(e + a), each in eight lanes.
+    /// Σ s and Σ s² of s = e (1 + a)/(e + a), in eight lanes each.
     fn sums_of_sigmoids(a: f64, exps: &[f64]) -> (f64, f64) {
         let (mut sums, mut squares) = ([0.0; 8], [0.0; 8]);
         let (lanes, rest) = exps.as_chunks::<8>();
@@ -70,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_rivals_count_one_each_however_sure_the_model_is() {
+    fn equal_rivals_count_one_each_at_any_confidence() {
         const NONE: f32 = f32::NEG_INFINITY;
         for label in [-2000.0, -3.0, 0.0, 40.0, 2000.0] {
             assert!((effective_rivals(&[1.0, 1.0, NONE, 1.0, -9000.0], label) - 3.0).abs() < 1e-12, "{label}");

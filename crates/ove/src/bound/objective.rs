@@ -1,9 +1,10 @@
-//! What is maximised: the log probability of a row's own class, exactly or by a lower bound, as a function of scores. With several
-//! labels a row, it is the sum over these ([`Objective::of_labels`]).
+//! The objectives: the log probability of a row's label, or a lower bound on it, as a function of scores.
 //!
-//! A row's scores come with its *own* class y first: `scores[0]` is f_y and the others belong to the remaining classes that
-//! are visited. Each function returns the value and overwrites the scores with its derivatives, so that value and
-//! gradient share one exponential a class and need no second buffer. With d_m = f_m − f_y:
+//! With several labels per row, the objective is the sum over the labels ([`Objective::of_labels`]).
+//!
+//! A row's scores start with that of its label y: `scores[0]` is f_y, and the others are those of the negatives that
+//! are visited. Each function returns the value and overwrites the scores with derivatives, so that value and gradient
+//! share one exponential per class and need no second buffer. With d_m = f_m − f_y:
 //!
 //! ```text
 //! softmax       log p(y) =  − log(1 + Σ_m e^{d_m})                                        eq. 1, 3
@@ -13,34 +14,35 @@
 //! sampled          − log(1 + Σ_m w_m e^{d_m}) over drawn classes: biased, and no bound
 //! ```
 //!
-//! The weight w_m says how many remaining classes a visited one stands for (see [`crate::sample`]); it is 1 when all are
-//! visited. Merged is the dial: an empty C gives one-vs-each, C with every remaining class gives softmax.
+//! w_m is the importance weight of a visited negative (see [`crate::sample`]), 1 if all negatives are visited. Merged
+//! interpolates: an empty C gives one-vs-each, and C with all negatives gives softmax.
 //!
 //! ```
 //! use ove::bound::objective;
-//! let mut scores = [1.2, 0.3, -0.7]; // the own class first
+//! let mut scores = [1.2, 0.3, -0.7]; // the label first
 //! let exact = objective::softmax(&mut scores.clone());
 //! let bound = objective::one_vs_each(&mut scores, &[1.0, 1.0]);
 //! assert!(bound < exact);
-//! assert!((scores[0] + scores[1] + scores[2]).abs() < 1e-15); // now derivatives: a shift of all scores changes nothing
+//! // Now derivatives, which sum to 0: adding a constant to all scores changes nothing.
+//! assert!((scores[0] + scores[1] + scores[2]).abs() < 1e-15);
 //! ```
 
 use crate::platform::math::{log_sum_exp, softplus_sigmoid};
 use crate::platform::names::names;
 
-/// The objectives by name.
+/// The objective of training, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Objective {
     /// The exact log probability.
     Softmax,
-    /// The product of pairwise probabilities, the paper's bound.
+    /// The product of pairwise probabilities: the paper's bound.
     OneVsEach,
-    /// A few classes inside one logarithm, the rest one-vs-each.
+    /// The most frequent classes in one logarithm, the others one-vs-each.
     Merged,
-    /// Bouchard's bound, with its α optimised for each row.
+    /// Bouchard's bound, with its α optimised per row.
     Bouchard,
-    /// The drawn classes inside one logarithm, each as often as it stands for others: no bound.
+    /// Softmax over the label and sampled negatives with importance weights: not a bound.
     SampledSoftmax,
 }
 
@@ -48,23 +50,24 @@ names!(Objective, "objective", { Softmax => "softmax", OneVsEach => "one-vs-each
     SampledSoftmax => "sampled-softmax" });
 
 impl Objective {
-    /// Whether a row may visit a sample of the remaining classes instead of all.
+    /// Whether the objective can be estimated from a sample of the negatives.
     pub fn samples_classes(self) -> bool {
         matches!(self, Objective::OneVsEach | Objective::Merged | Objective::SampledSoftmax)
     }
 
-    /// Whether it is defined by the classes that were drawn, and by nothing else.
+    /// Whether the objective is defined only on sampled negatives.
     pub fn is_sampled(self) -> bool {
         self == Objective::SampledSoftmax
     }
 
-    /// Whether it is a lower bound on the exact log probability, or that itself, so that the estimates along training
-    /// are unbiased estimates of one.
+    /// Whether the objective is a lower bound on the exact log probability, or equal to it.
+    ///
+    /// The estimates of a bound during training are unbiased.
     pub fn is_bound(self) -> bool {
         self != Objective::SampledSoftmax
     }
 
-    /// Its value for one label where all scores are equal, with `remaining` other classes of which `merged` are in C.
+    /// The value for one label if all scores are equal, with `remaining` negatives of which `merged` are in C.
     pub fn at_zero(self, remaining: usize, merged: usize) -> f64 {
         let (all, inside) = (remaining as f64, merged.min(remaining) as f64);
         match self {
@@ -79,9 +82,14 @@ impl Objective {
         }
     }
 
-    /// Value and derivatives for the visited classes of a row: the own class, then `inside` classes of C, then those
-    /// outside it with their `weights`. Softmax and Bouchard visit every class and take no weights; a sampled softmax
-    /// takes those of all drawn classes, and none is in C.
+    /// Returns the value and overwrites `scores` with derivatives.
+    ///
+    /// `scores` are those of the label, then of the `inside` classes in C, then of the classes outside it with their
+    /// `weights`. Softmax and Bouchard visit every class and take no weights; a sampled softmax takes the weights of
+    /// all drawn classes, and C is empty.
+    ///
+    /// # Panics
+    /// If `scores` is empty, or the number of weights does not match.
     #[inline]
     pub fn value_and_gradient(self, scores: &mut [f64], inside: usize, weights: &[f64]) -> f64 {
         match self {
@@ -95,71 +103,91 @@ impl Objective {
 }
 
 /// The exact log probability log p(y), eq. 3.
+///
+/// # Panics
+/// If `scores` is empty.
 pub fn softmax(scores: &mut [f64]) -> f64 {
     let inside = scores.len() - 1;
     merged(scores, inside, &[])
 }
 
-/// The one-vs-each bound on log p(y), eq. 4, with a weight for each visited class. Its derivatives are those of eq. 16:
-/// w_m σ(f_m − f_y) for the own class, the same with a minus for class m.
+/// The one-vs-each bound on log p(y), eq. 4, with a weight per visited class.
+///
+/// The derivatives are those of eq. 16: Σ_m w_m σ(f_m − f_y) for the label, −w_m σ(f_m − f_y) for class m.
+///
+/// # Panics
+/// If there is not one weight per score after the first.
 #[inline]
 pub fn one_vs_each(scores: &mut [f64], weights: &[f64]) -> f64 {
     merged(scores, 0, weights)
 }
 
 /// The merged bound on log p(y), eq. 6: `scores[1..=inside]` belong to C, the classes that share one logarithm.
+///
+/// # Panics
+/// If `scores` has no room for the label and `inside` classes, or there is not one weight per class outside C.
 #[inline]
 pub fn merged(scores: &mut [f64], inside: usize, weights: &[f64]) -> f64 {
-    let (own, others) = scores.split_first_mut().expect("a row has a class of its own");
-    let (together, apart) = others.split_at_mut(inside);
-    assert_eq!(apart.len(), weights.len(), "a weight for each class outside C");
-    let (mut value, mut pull) = log_share(*own, together);
-    for (score, &weight) in apart.iter_mut().zip(weights) {
-        let (softplus, sigmoid) = softplus_sigmoid(*score - *own);
+    let (label, negatives) = scores.split_first_mut().expect("the score of the label");
+    let (merged, others) = negatives.split_at_mut(inside);
+    assert_eq!(others.len(), weights.len(), "a weight per class outside C");
+    let (mut value, mut gradient) = log_share(*label, merged);
+    for (score, &weight) in others.iter_mut().zip(weights) {
+        let (softplus, sigmoid) = softplus_sigmoid(*score - *label);
         value -= weight * softplus;
-        pull += weight * sigmoid;
+        gradient += weight * sigmoid;
         *score = -weight * sigmoid;
     }
-    *own = pull;
+    *label = gradient;
     value
 }
 
-/// The sampled softmax −log(1 + Σ w_m e^{d_m}) over drawn classes, as `w_m e^{f_m} = e^{f_m + log w_m}`.
+/// The sampled softmax −log(1 + Σ w_m e^{d_m}) over drawn classes, with w_m e^{f_m} = e^{f_m + log w_m}.
 ///
-/// The sum is an unbiased estimate of that over all classes, but its logarithm is not: it is too small on average
-/// (Jensen), less so the more classes are drawn. So this is no bound.
+/// The sum is an unbiased estimate of the sum over all classes, but its logarithm is biased: too small on average
+/// (Jensen's inequality), less so the more classes are drawn. This is therefore not a bound.
+///
+/// # Panics
+/// If there is not one weight per score after the first.
 pub fn sampled_softmax(scores: &mut [f64], weights: &[f64]) -> f64 {
-    assert_eq!(scores.len(), weights.len() + 1, "a weight for each drawn class");
+    assert_eq!(scores.len(), weights.len() + 1, "a weight per drawn class");
     scores[1..].iter_mut().zip(weights).for_each(|(score, weight)| *score += weight.ln());
     softmax(scores)
 }
 
-/// −log(1 + Σ e^{f_m − f_y}) with its derivative in f_y; the scores f_m become derivatives.
-fn log_share(own: f64, scores: &mut [f64]) -> (f64, f64) {
-    // The own class counts as d = 0, so the shift is never negative and the largest exponential is 1.
-    let shift = scores.iter().fold(0.0, |largest: f64, &f| largest.max(f - own));
+/// −log(1 + Σ e^{f_m − f_y}) and its derivative with respect to f_y; overwrites the scores f_m with derivatives.
+fn log_share(label: f64, scores: &mut [f64]) -> (f64, f64) {
+    // The label has d = 0, so the shift is never negative and the largest exponential is 1.
+    let shift = scores.iter().fold(0.0, |largest: f64, &f| largest.max(f - label));
     let mut sum = 0.0;
     for score in &mut *scores {
-        *score = (*score - own - shift).exp();
+        *score = (*score - label - shift).exp();
         sum += *score;
     }
     let total = (-shift).exp() + sum;
     for score in &mut *scores {
         *score = -*score / total;
     }
-    // With shift 0 the logarithm is that of 1 + sum, where the sum may be tiny.
+    // With a shift of 0 the total is 1 + sum, where the sum may be tiny.
     let log = if shift == 0.0 { sum.ln_1p() } else { shift + total.ln() };
     (-log, sum / total)
 }
 
-/// Bouchard's bound on log p(y), eq. 12, at its best α, and that α. By the envelope theorem the derivatives are those at fixed
-/// α: [m = y] − σ(f_m − α).
+/// Bouchard's bound on log p(y), eq. 12, at its optimal α, and that α.
+///
+/// By the envelope theorem the derivatives are those at fixed α: \[m = y\] − σ(f_m − α).
+///
+/// # Panics
+/// If there are fewer than two scores.
 pub fn bouchard(scores: &mut [f64]) -> (f64, f64) {
     let alpha = bouchard_alpha(scores);
     (bouchard_at(scores, alpha), alpha)
 }
 
 /// Bouchard's bound at a given α.
+///
+/// # Panics
+/// If `scores` is empty.
 pub fn bouchard_at(scores: &mut [f64], alpha: f64) -> f64 {
     let mut value = scores[0] - alpha;
     for score in &mut *scores {
@@ -171,23 +199,29 @@ pub fn bouchard_at(scores: &mut [f64], alpha: f64) -> f64 {
     value
 }
 
-/// The α that makes Bouchard's bound tightest: the root of Σ σ(f_m − α) = 1.
+/// The α at which Bouchard's bound is tightest: the root of Σ σ(f_m − α) = 1.
+///
+/// # Panics
+/// If there are fewer than two scores.
 pub fn bouchard_alpha(scores: &[f64]) -> f64 {
     bouchard_alpha_from(scores, f64::NAN)
 }
 
-/// [`bouchard_alpha`] from any start (one that is not a number means the middle of the bracket).
+/// [`bouchard_alpha`] from any start; NaN means the middle of the bracket.
 ///
-/// With the largest score f_max on the other side, the root is that of A = B, A = Σ_{m ≠ max} σ(f_m − α), B = σ(α − f_max): no
-/// cancellation, however sure the model is. Newton's method on log A − log B, which is nearly straight, takes a few
-/// steps. The root lies between the second largest score, where B ≤ ½ ≤ A, and log Σ exp, where Σ σ < Σ exp = 1; a step that
-/// would leave what is left of this bracket becomes a bisection.
+/// With the largest score f_max on the other side, the root is that of A = B with A = Σ_{m ≠ max} σ(f_m − α) and
+/// B = σ(α − f_max), without cancellation at any confidence. Newton's method on log A − log B, which is nearly linear,
+/// takes a few steps. The root lies between the second largest score, where B ≤ ½ ≤ A, and log Σ exp, where
+/// Σ σ < Σ exp = 1; a step that would leave the current bracket becomes a bisection.
+///
+/// # Panics
+/// If there are fewer than two scores.
 pub fn bouchard_alpha_from(scores: &[f64], start: f64) -> f64 {
-    assert!(scores.len() > 1, "Bouchard's bound needs two classes");
+    assert!(scores.len() > 1, "Bouchard's bound needs at least two classes");
     let (largest, second) = two_largest(scores);
     let (mut low, mut high) = (scores[second], log_sum_exp(scores.iter().copied()));
     let mut alpha = start;
-    // Each step at worst halves the bracket; 200 halvings exhaust the doubles.
+    // In the worst case each step halves the bracket; 200 halvings exhaust the precision of f64.
     for _ in 0..200 {
         if !(low..=high).contains(&alpha) {
             alpha = low + (high - low) / 2.0;
@@ -219,7 +253,7 @@ pub fn bouchard_alpha_from(scores: &[f64], start: f64) -> f64 {
     alpha
 }
 
-/// The places of the largest and the second largest score.
+/// The indices of the largest and the second largest score.
 fn two_largest(scores: &[f64]) -> (usize, usize) {
     let (mut first, mut second) = if scores[0] >= scores[1] { (0, 1) } else { (1, 0) };
     for (m, &f) in scores.iter().enumerate().skip(2) {

@@ -133,33 +133,28 @@ impl<'a> Examples<'a> {
     /// # Errors
     /// [`Error::Mismatch`] if rows, labels, weights and classes do not fit together.
     pub fn check(&self) -> Result<()> {
-        let mismatch = |found: String, allowed: String| Err(Error::Mismatch { found, allowed });
+        let mismatch = |message: String| Err(Error::Mismatch(message));
+        let rows = self.rows.len();
         if self.is_empty() {
-            return mismatch("no rows".into(), "training needs at least one".into());
+            return mismatch("training needs at least one row, got none".into());
         }
-        if self.labels.len() != self.rows.len() {
-            return mismatch(
-                format!("labels of {} rows for {} rows", self.labels.len(), self.rows.len()),
-                "each row has its own".into(),
-            );
+        if self.labels.len() != rows {
+            return mismatch(format!("labels of {} rows do not match {rows} rows", self.labels.len()));
         }
         if self.classes < 2 {
-            return mismatch(format!("{} class", self.classes), "there have to be at least two to tell apart".into());
+            return mismatch(format!("training needs at least 2 classes, got {}", self.classes));
         }
         let is_known =
             |labels: &[u32]| !labels.is_empty() && labels.iter().all(|&label| (label as usize) < self.classes);
         if let Some(n) = self.ids().find(|&id| !is_known(&self.labels[id])) {
-            return mismatch(format!("row {n} has no known class"), "training needs the class of every row".into());
+            return mismatch(format!("row {n} has no known class; training needs the class of every row"));
         }
         let weights = self.row_weights;
-        if !weights.is_empty() && weights.len() != self.rows.len() {
-            return mismatch(
-                format!("{} row weights for {} rows", weights.len(), self.rows.len()),
-                "each row has one".into(),
-            );
+        if !weights.is_empty() && weights.len() != rows {
+            return mismatch(format!("{} row weights do not match {rows} rows", weights.len()));
         }
         if let Some(n) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
-            return mismatch(format!("row {n} has the weight {}", weights[n]), "weights are not negative".into());
+            return mismatch(format!("row {n}: the weight must be finite and at least 0, got {}", weights[n]));
         }
         Ok(())
     }

@@ -44,26 +44,30 @@ impl<'a> Rows<'a> {
     /// A view of borrowed numbers, after a check that they form rows: offsets that start at 0 and never fall,
     /// features that rise within a row and stay below `features`, finite values.
     pub fn new(features: usize, offsets: &'a [usize], indices: &'a [u32], values: &'a [f32]) -> Result<Self> {
-        let mismatch = |found: String, allowed: &str| Err(Error::Mismatch { found, allowed: allowed.into() });
-        if offsets.first() != Some(&0) || offsets.last() != Some(&indices.len()) {
-            return mismatch("row offsets of another length".into(), "they run from 0 to the number of entries");
+        let mismatch = |message: String| Err(Error::Mismatch(message));
+        let (entries, values_len) = (indices.len(), values.len());
+        if offsets.first() != Some(&0) || offsets.last() != Some(&entries) {
+            return mismatch(format!("row offsets must run from 0 to the number of entries, {entries}"));
         }
-        if indices.len() != values.len() {
-            return mismatch(
-                format!("{} features with {} values", indices.len(), values.len()),
-                "each feature has one value",
-            );
+        if entries != values_len {
+            return mismatch(format!("{entries} feature indices do not match {values_len} values"));
         }
         if let Some(n) = offsets.windows(2).position(|pair| pair[0] > pair[1]) {
-            return mismatch(format!("row {n} ends before it starts"), "row offsets never fall");
+            return mismatch(format!(
+                "row {n}: row offsets must not decrease, got {} after {}",
+                offsets[n + 1],
+                offsets[n]
+            ));
         }
         for (n, pair) in offsets.windows(2).enumerate() {
             let row = &indices[pair[0]..pair[1]];
             if let Some(w) = row.windows(2).find(|w| w[0] >= w[1]) {
-                return mismatch(format!("row {n}: feature {} after {}", w[1], w[0]), "features rise within a row");
+                return mismatch(format!("row {n}: features must increase within a row, got {} after {}", w[1], w[0]));
             }
             if let Some(&last) = row.last().filter(|&&last| last as usize >= features) {
-                return mismatch(format!("row {n}: feature {last}"), &format!("there are {features} features"));
+                return mismatch(format!(
+                    "row {n}: a feature must be below the number of features, {features}, got {last}"
+                ));
             }
         }
         Rows { features, storage: Storage::Sparse { offsets, indices }, values, mapped: None }.finite()
@@ -73,10 +77,8 @@ impl<'a> Rows<'a> {
     pub fn dense(indices: &'a [u32], values: &'a [f32]) -> Result<Self> {
         let features = indices.len();
         if features == 0 || !indices.iter().copied().eq(0..features as u32) || !values.len().is_multiple_of(features) {
-            return Err(Error::Mismatch {
-                found: format!("{} values in rows of {features} features", values.len()),
-                allowed: "a dense row has a value for each feature from 0 on, and at least one".into(),
-            });
+            let message = format!("{} values do not make dense rows of {features} features", values.len());
+            return Err(Error::Mismatch(message));
         }
         Rows { features, storage: Storage::Dense { indices }, values, mapped: None }.finite()
     }
@@ -88,10 +90,10 @@ impl<'a> Rows<'a> {
             Storage::Sparse { offsets, indices } => (offsets.partition_point(|&o| o <= at) - 1, indices[at] as usize),
             Storage::Dense { .. } => (at / self.features, at % self.features),
         };
-        Err(Error::Mismatch {
-            found: format!("row {n}, feature {feature}: the value {}", self.values[at]),
-            allowed: "values are finite 32-bit floats".into(),
-        })
+        let value = self.values[at];
+        Err(Error::Mismatch(format!(
+            "row {n}, feature {feature}: the value must be a finite 32-bit float, got {value}"
+        )))
     }
 
     /// How many rows.

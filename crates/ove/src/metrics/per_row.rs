@@ -1,22 +1,16 @@
 //! What one row contributes to an evaluation.
 
 use super::propensity::Propensities;
+use super::{AT, TOP};
 use crate::bound::Objective;
-use crate::bound::all_classes::most_frequent;
 use crate::bound::negatives::Negatives;
 use crate::bound::values::Values;
 use crate::data::Row;
 use crate::model::Model;
 use crate::platform::math::log_sum_exp;
 use crate::platform::top_k::top_k;
-use crate::sample::SamplerKind;
+use crate::sample::{SamplerKind, most_frequent};
 use crate::scores::{Measured, SoftmaxScores};
-
-/// The ranks at which rankings are cut.
-pub(super) const AT: [usize; 3] = [1, 3, 5];
-
-/// How many classes of a ranking are looked at.
-pub(super) const TOP: usize = 5;
 
 /// What one row contributes.
 #[derive(Clone, Copy, Default)]

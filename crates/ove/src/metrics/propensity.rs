@@ -4,7 +4,7 @@
 //! 1/p_l = 1 + C (N_l + B)^−A        C = (log N − 1)(B + 1)^A        A = 0.55, B = 1.5
 //! ```
 
-use super::per_row::{AT, TOP};
+use super::{AT, TOP};
 use crate::model::Card;
 
 /// 1/p_l of every class.

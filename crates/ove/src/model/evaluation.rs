@@ -1,4 +1,4 @@
-//! What an evaluation found, as a record: [`crate::metrics`] makes it, and a model's card keeps it.
+//! What an evaluation found, as a record: [`crate::evaluate`] makes it, and a model's card keeps it.
 
 use serde::{Deserialize, Deserializer, Serialize};
 

@@ -15,12 +15,12 @@ impl Model {
 
     /// The min(k, K) most probable classes of each row in a range, best first.
     pub fn top_k_within(&self, rows: Rows<'_>, range: Range<usize>, k: usize) -> Vec<Vec<Prediction>> {
-        pool::run(|| self.scores.predictor().top_k(&rows.iter(range).collect::<Vec<_>>(), k))
+        pool::run(|| self.scores.top_k(&rows.iter(range).collect::<Vec<_>>(), k))
     }
 
     /// The scores f_k(x) of all classes, row after row; trees, which have none, give log probabilities.
     pub fn scores(&self, rows: Rows<'_>) -> Vec<f64> {
-        let Some(softmax) = self.scores.predictor().softmax() else { return self.log_probabilities(rows) };
+        let Some(softmax) = self.scores.softmax() else { return self.log_probabilities(rows) };
         let mut out = vec![0.0; rows.len() * self.classes()];
         pool::run(|| scores::all_scores(softmax, &rows.iter(0..rows.len()).collect::<Vec<_>>(), &mut out));
         out
@@ -33,7 +33,7 @@ impl Model {
     pub fn log_probabilities(&self, rows: Rows<'_>) -> Vec<f64> {
         let mut out = vec![0.0; rows.len() * self.classes()];
         let rows: Vec<Row<'_>> = rows.iter(0..rows.len()).collect();
-        pool::run(|| self.scores.predictor().log_probabilities(&rows, &mut out));
+        pool::run(|| self.scores.log_probabilities(&rows, &mut out));
         out
     }
 

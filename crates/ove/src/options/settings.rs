@@ -1,7 +1,7 @@
-//! Options from a flat list of settings by name, as flags and keywords give them.
+//! Options from a flat list of settings by name, such as flags or keywords.
 //!
-//! A group of settings is a struct, and its serialised default names its settings: a new field is a new setting. Groups
-//! take their settings out of the list; what is left over belongs to a group that is not used here.
+//! A group of settings is a struct whose serialised default defines the names of its settings: a new field is a new
+//! setting. Groups remove their settings from the list; what is left over belongs to a group that is not used.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,34 +14,35 @@ use super::{
 use crate::error::{Error, Result};
 use crate::platform::bytes::Bytes;
 
-/// The old name of trees, as a solver.
+/// The former name of trees, as a solver.
 const FOREST: &str = "forest";
 
 impl TrainOptions {
     /// Builds options from settings by name, such as `{"objective": "merged", "epochs": 3}`.
     ///
-    /// Names are those of the fields, with `_` or `-`; null stands for a setting that is not given. Settings that only
-    /// some scores have choose these: `rank` means factored scores, `trees` trees, and any setting of the stochastic or
-    /// the batch solver linear scores.
+    /// Names are those of the fields, with `_` or `-`; null stands for a setting that is not given. If `scores` is not
+    /// given, settings that are specific to a score function select it: `rank` selects factored scores, `trees` selects
+    /// trees, and any setting of the objective or a solver selects linear scores.
     ///
     /// # Errors
-    /// [`Error::Setting`] for a value out of range, [`Error::Unused`] for a setting that is not used with the others.
+    /// [`Error::Setting`] for a value out of range, [`Error::Unused`] for a setting that the chosen scores and solver
+    /// do not use, [`Error::Settings`] for an unknown name.
     pub fn from_settings(settings: &Value) -> Result<Self> {
         TrainOptions::default().with_settings(settings)
     }
 
-    /// These options with some settings changed, as [`TrainOptions::from_settings`] reads them; a model that goes on
-    /// keeps what is not given.
+    /// Changes some settings, as in [`TrainOptions::from_settings`]; the others keep their values.
     ///
     /// # Errors
-    /// As [`TrainOptions::from_settings`].
+    /// Those of [`TrainOptions::from_settings`].
     pub fn with_settings(mut self, settings: &Value) -> Result<Self> {
         let given = settings.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
         let mut list: Map<String, Value> = given.map(|(name, value)| (name.replace('-', "_"), value.clone())).collect();
         let mut solver = list.remove("solver");
         let mut kind = list.remove("scores").map(|value| parse::<ScoreKind>("scores", &value)).transpose()?;
-        if solver.as_ref().is_some_and(|solver| solver == FOREST) {
-            (kind, solver) = (Some(kind.unwrap_or(ScoreKind::Trees)), None);
+        let may_be_trees = kind.is_none_or(|kind| kind == ScoreKind::Trees);
+        if may_be_trees && solver.as_ref().is_some_and(|solver| solver == FOREST) {
+            (kind, solver) = (Some(ScoreKind::Trees), None);
         }
         let solver = solver.map(|value| parse::<SolverKind>("solver", &value)).transpose()?;
 
@@ -72,7 +73,7 @@ impl TrainOptions {
 }
 
 impl ScoreOptions {
-    /// The name of these scores.
+    /// The kind of score function.
     pub fn kind(&self) -> ScoreKind {
         match self {
             ScoreOptions::Linear(_) => ScoreKind::Linear,
@@ -82,7 +83,7 @@ impl ScoreOptions {
     }
 }
 
-/// The kind of scores that has these settings, if they belong to one kind.
+/// The kind of scores that the given settings select, if any.
 fn implied(list: &Map<String, Value>, solver: Option<SolverKind>) -> Option<ScoreKind> {
     let has = |name: &str| list.contains_key(name);
     if has("rank") {
@@ -96,7 +97,7 @@ fn implied(list: &Map<String, Value>, solver: Option<SolverKind>) -> Option<Scor
     }
 }
 
-/// Scores of a kind, with the settings that belong to it.
+/// The options of one kind of scores, with their settings taken from the list.
 fn scores(
     kind: ScoreKind,
     base: Option<ScoreOptions>,
@@ -129,7 +130,7 @@ fn scores(
                 _ => FactoredOptions::default(),
             };
             if let Some(SolverKind::Batch) = solver {
-                let must = "be stochastic for factored scores, whose objective is not concave";
+                let must = "be stochastic for factored scores";
                 return Err(Error::setting("solver", must, SolverKind::Batch));
             }
             Ok(ScoreOptions::Factored(take(base, list)?))
@@ -140,21 +141,21 @@ fn scores(
                 _ => TreeOptions::default(),
             };
             if let Some(solver) = solver {
-                return Err(Error::setting("solver", "be left out for trees, which have one of their own", solver));
+                return Err(Error::setting("solver", "be left out for trees, which have their own", solver));
             }
             Ok(ScoreOptions::Trees(take(base, list)?))
         }
     }
 }
 
-/// A group of settings with those of the list in place of its own.
+/// A group of settings, updated with settings taken from the list.
 fn take<T: Serialize + DeserializeOwned>(group: T, list: &mut Map<String, Value>) -> Result<T> {
     let mut values = fields(&group);
     for (name, value) in &mut values {
         let Some(given) = list.remove(name) else { continue };
         *value = given;
     }
-    // One by one, so that an error names its setting.
+    // On failure, try the settings one by one to name the invalid one.
     serde_json::from_value(Value::Object(values.clone())).map_err(|error| {
         let own = fields(&group);
         let wrong = values.iter().find(|(name, value)| {
@@ -170,7 +171,7 @@ fn take<T: Serialize + DeserializeOwned>(group: T, list: &mut Map<String, Value>
 fn fields(group: &impl Serialize) -> Map<String, Value> {
     match serde_json::to_value(group) {
         Ok(Value::Object(fields)) => fields,
-        _ => unreachable!("a group is a struct of numbers and names"),
+        _ => unreachable!("a group is a struct"),
     }
 }
 
@@ -185,17 +186,17 @@ fn parse<T: std::str::FromStr<Err = Error>>(name: &str, value: &Value) -> Result
     value.as_str().map_or_else(|| Err(Error::setting(name, "be a name", value)), str::parse)
 }
 
-/// An error about a value that is not of its setting's type.
+/// The error for a value of the wrong type.
 fn unreadable(name: &str, value: &Value, error: &serde_json::Error) -> Error {
     let (must, message) = (kind_of(name), error.to_string());
-    // Names know what they must be.
+    // Enums report their allowed names themselves.
     match message.strip_prefix('`').map(|_| message.as_str()) {
         Some(own) => Error::Settings(own.to_owned()),
         None => Error::setting(name, must, value),
     }
 }
 
-/// What a value of this setting has to be, by the type of its default.
+/// What a value of a setting must be, by the type of its default.
 fn kind_of(name: &str) -> &'static str {
     let defaults = [
         fields(&LinearOptions::default()),
@@ -206,10 +207,11 @@ fn kind_of(name: &str) -> &'static str {
     ];
     match defaults.iter().find_map(|group| group.get(name)) {
         Some(Value::Bool(_)) => "be true or false",
+        None if name == "calibrate" => "be true or false",
         Some(Value::Number(number)) if number.is_f64() => "be a number",
-        Some(Value::Number(_)) => "be a whole number that is at least 1",
         None | Some(Value::Null) if ["l2", "learning_rate"].contains(&name) => "be a number",
-        None | Some(Value::Null) => "be a whole number",
+        _ if ["seed", "merge"].contains(&name) => "be an integer of at least 0",
+        None | Some(Value::Number(_) | Value::Null) => "be an integer of at least 1",
         _ => "be a name",
     }
 }
@@ -233,7 +235,7 @@ fn bytes(value: &Value) -> Result<Bytes> {
     }
 }
 
-/// The error about a setting that nothing takes.
+/// The error for a setting that no group took from the list.
 fn left_over(name: &str, scores: Option<&ScoreOptions>) -> Error {
     let has = |group: Map<String, Value>| group.contains_key(name);
     let owner = if has(fields(&StochasticOptions::default())) {
@@ -242,8 +244,10 @@ fn left_over(name: &str, scores: Option<&ScoreOptions>) -> Error {
         "the batch solver"
     } else if has(fields(&TreeOptions::default())) {
         "trees"
-    } else if has(fields(&BoundOptions::default())) || name == "cells" {
+    } else if has(fields(&BoundOptions::default())) {
         "linear and factored scores"
+    } else if name == "cells" {
+        "linear scores"
     } else if has(fields(&FactoredOptions::default())) {
         "factored scores"
     } else {
@@ -252,6 +256,7 @@ fn left_over(name: &str, scores: Option<&ScoreOptions>) -> Error {
     let chosen = match scores {
         Some(ScoreOptions::Trees(_)) => "trees do",
         Some(ScoreOptions::Factored(_)) => "factored scores do",
+        _ if !owner.ends_with("solver") => "linear scores do",
         Some(ScoreOptions::Linear(LinearOptions { solver: Solver::Batch(_), .. })) => "the batch solver does",
         Some(ScoreOptions::Linear(_)) | None => "the stochastic solver does",
     };

@@ -1,5 +1,6 @@
-//! Many numbers of one kind, in memory of their own or where a file is mapped: a model of any size opens at once, and programs that
-//! have opened the same file share its memory.
+//! A slice of numbers that is owned or memory-mapped.
+//!
+//! A mapped model of any size opens at once, and processes that open the same file share its memory.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,19 +14,19 @@ use memmap2::Mmap;
 use crate::error::{Error, Result};
 use crate::platform::memory;
 
-/// A list of numbers that reads like a slice.
+/// An owned or memory-mapped list of numbers that dereferences to a slice.
 #[derive(Clone)]
 pub struct MappedSlice<T>(Place<T>);
 
 #[derive(Clone)]
 enum Place<T> {
     Owned(Vec<T>),
-    /// The bytes of a file that hold them, aligned.
+    /// The range of bytes in the file, aligned for `T`.
     Mapped(Arc<Mmap>, Range<usize>, PhantomData<T>),
 }
 
 impl<T: Pod> MappedSlice<T> {
-    /// A view of bytes of a mapped file, which a file of this machine's byte order has aligned; otherwise a copy of them.
+    /// A view of bytes of a mapped file if they are aligned for `T`, otherwise a copy.
     pub(crate) fn mapped(file: &Arc<Mmap>, bytes: Range<usize>) -> Self {
         match bytemuck::try_cast_slice::<u8, T>(&file[bytes.clone()]) {
             Ok(_) => MappedSlice(Place::Mapped(file.clone(), bytes, PhantomData)),
@@ -33,7 +34,8 @@ impl<T: Pod> MappedSlice<T> {
         }
     }
 
-    /// A copy of bytes, in 2 MB pages: with small ones, most weights that a prediction gathers would cost a walk through page tables too.
+    /// A copy of bytes, in 2 MB pages: with 4 kB pages, most weights that a prediction gathers would also cost a page
+    /// table walk.
     pub(crate) fn copied(bytes: &[u8]) -> Self {
         let mut numbers = Vec::new();
         memory::reserve(&mut numbers, bytes.len() / size_of::<T>());
@@ -42,13 +44,13 @@ impl<T: Pod> MappedSlice<T> {
         numbers.into()
     }
 
-    /// A whole file of numbers, mapped; none if a number at its end is cut short.
+    /// Maps a whole file of numbers; `None` if its length is not a multiple of their size.
     pub(crate) fn file(path: &Path) -> Result<Option<Self>> {
         let file = Arc::new(memory::map(path).map_err(|e| Error::file(path, e))?);
         Ok(file.len().is_multiple_of(size_of::<T>()).then(|| MappedSlice::mapped(&file, 0..file.len())))
     }
 
-    /// Gives the memory of some of them back to the system, which reads them again if they are needed; those in memory of their own stay.
+    /// Evicts a range of mapped numbers from memory; they are read again on the next access. Owned numbers stay.
     pub(crate) fn evict(&self, range: Range<usize>) {
         if let Place::Mapped(file, bytes, _) = &self.0 {
             let size = size_of::<T>();
@@ -56,7 +58,7 @@ impl<T: Pod> MappedSlice<T> {
         }
     }
 
-    /// In memory of their own.
+    /// Returns the numbers as a vector, copied if they are mapped.
     pub fn into_vec(self) -> Vec<T> {
         match self.0 {
             Place::Owned(numbers) => numbers,

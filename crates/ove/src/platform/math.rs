@@ -1,6 +1,6 @@
-//! The few numerical kernels that everything else stands on.
+//! Numerical kernels.
 //!
-//! Scalar functions never overflow and need no clamp: each works on an exponential of a number that is not positive.
+//! Scalar functions never overflow and need no clamp, because they only take exponentials of non-positive numbers.
 //! Vector kernels add in a fixed order and without fused multiply-add, so SSE2, AVX2 and NEON give the same bits.
 
 use std::iter::Sum;
@@ -20,7 +20,7 @@ pub fn softplus_sigmoid(x: f64) -> (f64, f64) {
     (x.max(0.0) + e.ln_1p(), sigmoid)
 }
 
-/// log Σ eˣ, shifted by the largest x.
+/// log Σ eˣ, shifted by the maximum of x.
 pub fn log_sum_exp(xs: impl Iterator<Item = f64> + Clone) -> f64 {
     let largest = xs.clone().fold(f64::NEG_INFINITY, f64::max);
     if !largest.is_finite() {
@@ -30,12 +30,14 @@ pub fn log_sum_exp(xs: impl Iterator<Item = f64> + Clone) -> f64 {
 }
 
 vectorised! {
-    /// eˣ of numbers that are not positive, in place, within 3 parts in 10⁷: 2ⁿ e^r with |r| ≤ ½ log 2, and a polynomial for e^r. Below −87,
-    /// where 32-bit floats end, all are e⁻⁸⁷.
+    /// Replaces non-positive numbers by their exponentials, with a relative error below 3·10⁻⁷.
+    ///
+    /// eˣ = 2ⁿ e^r with |r| ≤ ½ log 2, and a polynomial for e^r. Numbers below −87, the range of 32-bit floats, become
+    /// e⁻⁸⁷.
     pub fn exp_all(xs: &mut [f32]) {
         /// log 2 in two parts: n times the first is exact.
         const LOG_2: [f32; 2] = [0.693_359_4, -2.121_944_4e-4];
-        /// Adding this rounds to a whole number, which then stands in the lowest bits.
+        /// Adding this rounds to an integer, which then occupies the lowest bits.
         const ROUND: f32 = 12_582_912.0;
         for x in xs {
             let clamped = x.max(-87.0);
@@ -49,7 +51,7 @@ vectorised! {
 }
 
 vectorised! {
-    /// The largest number, −∞ of none.
+    /// Returns the maximum, −∞ for an empty slice.
     pub fn max_all(xs: &[f32]) -> f32 {
         let (lanes, rest) = xs.as_chunks::<8>();
         let mut largest = [f32::NEG_INFINITY; 8];
@@ -62,8 +64,9 @@ vectorised! {
     }
 }
 
-/// Σ log(1 + r·x) for x from 0 to 1 and r up to e³⁰⁰. Factors are multiplied up in eight lanes, as many as cannot overflow, before
-/// their logarithm is taken.
+/// Σ log(1 + r·x) for x from 0 to 1 and r up to e³⁰⁰.
+///
+/// Factors are multiplied in eight lanes, as many at a time as cannot overflow, and one logarithm is taken per product.
 pub fn sum_log_1p(r: f64, xs: &[f64]) -> f64 {
     let run = (700.0 / r.ln_1p()).clamp(1.0, 64.0) as usize;
     sum_log_of_runs(r, xs, run)
@@ -89,8 +92,8 @@ vectorised! {
 vectorised! {
     /// Adds a·(row r of the table) to `out` for each term (r, a). The table's rows are as long as `out`.
     ///
-    /// Sixteen sums at a time stay in registers through all terms: a second look at the terms is cheaper than a load and a
-    /// store of each sum for each of them.
+    /// Sixteen sums at a time stay in registers for all terms: iterating over the terms again is cheaper than a load
+    /// and a store of each sum per term.
     pub fn add_rows(table: &[f64], terms: impl Iterator<Item = (usize, f64)> + Clone, out: &mut [f64]) {
         let width = out.len();
         // Blocks of 16 columns, and a last one of at most 31.
@@ -99,7 +102,7 @@ vectorised! {
         for (i, sums) in wide.as_chunks_mut::<16>().0.iter_mut().enumerate() {
             add_columns(table, width, i * 16, terms.clone(), sums);
         }
-        /// One copy of the loop for each number of columns that the last block may have, so that its sums stay in registers.
+        /// One copy of the loop per possible width of the last block, so that its sums stay in registers.
         macro_rules! last {
             ($($n:literal)*) => {
                 match rest.len() {
@@ -112,7 +115,7 @@ vectorised! {
     }
 }
 
-/// Σ term(aᵢ, bᵢ), in eight lanes; for use within `vectorised` functions.
+/// Σ term(aᵢ, bᵢ) in eight lanes, for use within `vectorised` functions.
 #[inline(always)]
 pub fn lanes<A: Copy, B: Copy, S>(a: &[A], b: &[B], term: impl Fn(A, B) -> S) -> S
 where
@@ -129,7 +132,7 @@ where
     sums.into_iter().sum::<S>() + rest
 }
 
-/// The part of [`add_rows`] for `N` columns from `from` on.
+/// [`add_rows`] for the `N` columns that start at `from`.
 #[inline(always)]
 fn add_columns<const N: usize>(
     table: &[f64],

@@ -1,8 +1,10 @@
-//! What is asked of the machine itself, and the only place with `unsafe` in the library: 2 MB pages, what to fetch next, a file as
-//! memory and what of it is no longer needed, and wider vectors. Every use of it says why it is sound, and the tests of this file also run under valgrind.
+//! Huge pages, prefetch, memory-mapped files and their eviction.
 //!
-//! A weight table is read at random places. With 4 kB pages nearly every one of them also misses the translation cache; Linux gives 2 MB
-//! pages to memory that asks for them. And what the next row will need can be on its way while this one is computed.
+//! This file and [`simd`](super::simd) contain the only `unsafe` code of the library; each use states why it is sound,
+//! and the tests of this file also run under valgrind.
+//!
+//! A weight table is accessed at random. With 4 kB pages, nearly every access also misses the TLB; Linux backs memory
+//! with 2 MB pages on request. Prefetching overlaps the memory latency of the next row with the work on this one.
 
 use std::fs::File;
 use std::io;
@@ -11,7 +13,7 @@ use std::path::Path;
 
 use memmap2::Mmap;
 
-/// `count` default values in one block of huge pages.
+/// Allocates `count` default values in one block of huge pages.
 pub fn zeroed<T: Copy + Default>(count: usize) -> Vec<T> {
     let mut table = Vec::new();
     reserve(&mut table, count);
@@ -19,14 +21,16 @@ pub fn zeroed<T: Copy + Default>(count: usize) -> Vec<T> {
     table
 }
 
-/// Makes room for `count` more values, asking for huge pages before it is first touched. What is more than memory has is not reserved.
+/// Reserves room for `count` more values, and requests huge pages before it is first touched.
+///
+/// Nothing is reserved if the allocation fails.
 pub fn reserve<T>(values: &mut Vec<T>, count: usize) {
     if values.try_reserve_exact(count).is_ok() {
         advise(values.spare_capacity_mut());
     }
 }
 
-/// Asks for huge pages; where there are none, nothing changes.
+/// Requests huge pages; has no effect where there are none.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 fn advise<T>(memory: &mut [std::mem::MaybeUninit<T>]) {
@@ -35,8 +39,8 @@ fn advise<T>(memory: &mut [std::mem::MaybeUninit<T>]) {
     let start = (range.start as usize).next_multiple_of(PAGE);
     let end = range.end as usize / PAGE * PAGE;
     if start < end {
-        // SAFETY: the range lies within memory that we own, and this advice changes its speed, never its content. A refusal is of no
-        // consequence.
+        // SAFETY: the range lies within memory that we own, and this advice changes its speed, never its content. A
+        // failure has no consequence.
         unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
     }
 }
@@ -44,13 +48,13 @@ fn advise<T>(memory: &mut [std::mem::MaybeUninit<T>]) {
 #[cfg(not(target_os = "linux"))]
 fn advise<T>(_: &mut [std::mem::MaybeUninit<T>]) {}
 
-/// Asks for the cache line of a value that will soon be needed.
+/// Prefetches the cache line of a value.
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 #[inline(always)]
 pub fn prefetch<T>(value: &T) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // SAFETY: a prefetch reads nothing into the program and faults on no address; this one is that of a live value.
+    // SAFETY: a prefetch has no architectural effect and never faults; the address is that of a live value.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast()) };
 }
 
@@ -58,21 +62,22 @@ pub fn prefetch<T>(value: &T) {
 #[inline(always)]
 pub fn prefetch<T>(_: &T) {}
 
-/// A file as read-only memory.
+/// Maps a file into memory, read-only.
 #[allow(unsafe_code)]
 pub fn map(path: &Path) -> io::Result<Mmap> {
     let file = File::open(path)?;
-    // SAFETY: the bytes are only read, as plain numbers that may have any value, and every use of them is checked. Whoever shortens the
-    // file while it is mapped ends this program with a bus error, which reads no other memory; files of ours are replaced, not changed.
+    // SAFETY: the bytes are only read, as plain numbers for which every bit pattern is valid, and every use of them is
+    // checked. Truncating the file while it is mapped ends this program with a bus error, which reads no other memory;
+    // this crate replaces its files and never changes them in place.
     unsafe { Mmap::map(&file) }
 }
 
-/// Drops a part of a mapped file from memory, as far as the system can; the file has it still.
+/// Evicts a part of a mapped file from memory; a later access reads it from the file again.
 #[cfg(unix)]
 #[allow(unsafe_code)]
 pub fn evict(file: &Mmap, bytes: Range<usize>) {
-    // SAFETY: the mapping is read-only and shows a file, so that pages that are dropped are read again with the same content. A refusal is
-    // of no consequence.
+    // SAFETY: the mapping is read-only and backed by a file, so evicted pages are read again with the same content. A
+    // failure has no consequence.
     let _ = unsafe { file.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, bytes.start, bytes.len()) };
 }
 
@@ -89,14 +94,6 @@ mod tests {
             table.iter_mut().for_each(|x| *x += 1.0);
             assert!(table.iter().all(|&x| x == 1.0));
         }
-    }
-
-    #[test]
-    fn what_is_fetched_stays_as_it_is() {
-        let numbers: Vec<u64> = (0..1000).collect();
-        numbers.iter().for_each(super::prefetch);
-        super::prefetch(&());
-        assert!(numbers.iter().zip(0..).all(|(&found, expected)| found == expected));
     }
 
     #[test]

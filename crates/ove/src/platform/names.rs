@@ -1,7 +1,7 @@
-//! Names for closed sets.
+//! Names of enum variants.
 
-/// Gives an enum the names that users write: `ALL`, `name()`, `Display`, serde, and a `FromStr` whose error lists what is
-/// allowed.
+/// Gives the variants of an enum their user-visible names: `ALL`, `name()`, `Display`, serde, and a `FromStr` whose
+/// error lists the allowed names.
 macro_rules! names {
     ($kind:ident, $option:literal, { $($variant:ident => $name:literal),+ $(,)? }) => {
         impl $kind {

@@ -1,8 +1,8 @@
-//! The threads that work runs on: pools of our own, kept for the life of the process.
+//! Thread pools, kept for the life of the process.
 //!
-//! rayon's global pool is never started, since a process that has started it and then forks leaves a child whose pool has
-//! no threads: work in it would wait for ever. The pools here belong to the process that made them, by its id, and a
-//! forked child makes its own. They are kept in a list that only grows, without a lock that a fork could leave held.
+//! rayon's global pool is never started: after a fork, the child's copy of it has no threads, and work in it would wait
+//! forever. The pools here are tagged with the id of the process that built them, and a forked child builds its own.
+//! They are kept in an append-only list, without a lock that could be held during a fork.
 
 use std::sync::OnceLock;
 
@@ -10,32 +10,31 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::error::{Error, Result};
 
-/// A pool, and where the next one is.
-struct Kept {
+/// A list node: a pool and the next node.
+struct Node {
     process: u32,
     threads: usize,
     pool: ThreadPool,
-    next: OnceLock<Box<Kept>>,
+    next: OnceLock<Box<Node>>,
 }
 
-static POOLS: OnceLock<Box<Kept>> = OnceLock::new();
+static POOLS: OnceLock<Box<Node>> = OnceLock::new();
 
-/// Runs `work` on the threads of the pool that this is called in, or else of one with a thread per core.
+/// Runs `work` on the current pool, or outside of any pool on one with a thread per core.
 pub(crate) fn run<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     if rayon::current_thread_index().is_some() {
         return work();
     }
     match pool(0) {
         Ok(pool) => pool.install(work),
-        // Without more threads, this one does the work: rayon then has none to hand it to.
         Err(error) => panic!("{error}"),
     }
 }
 
-/// Runs `work` with this many threads; 0 means one per core.
+/// Runs `work` with the given number of threads; 0 means one per core.
 ///
-/// Everything in this crate that works in parallel and is called within `work` uses these threads. Pools are kept, so
-/// that a second call with the same number costs nothing. Their number changes no result.
+/// All parallel work of this crate within `work` uses these threads. Pools are kept, so a second call with the same
+/// number costs nothing. Results do not depend on the number of threads.
 ///
 /// # Errors
 /// [`Error::Setting`] if the system cannot start the threads.
@@ -49,24 +48,24 @@ pub fn with_threads<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) ->
     Ok(pool(threads)?.install(work))
 }
 
-/// The pool of this process with this many threads, made if there is none.
+/// The pool of this process with the given number of threads, built if there is none.
 fn pool(threads: usize) -> Result<&'static ThreadPool> {
-    let (process, mut made, mut slot) = (std::process::id(), None, &POOLS);
+    let (process, mut built, mut slot) = (std::process::id(), None, &POOLS);
     loop {
-        if let Some(kept) = slot.get() {
-            if kept.process == process && kept.threads == threads {
-                return Ok(&kept.pool);
+        if let Some(node) = slot.get() {
+            if node.process == process && node.threads == threads {
+                return Ok(&node.pool);
             }
-            slot = &kept.next;
+            slot = &node.next;
             continue;
         }
-        let pool = match made.take() {
+        let pool = match built.take() {
             Some(pool) => pool,
             None => build(threads)?,
         };
-        // Made before the slot is touched, and whoever finds it taken looks on: nothing waits here.
-        if let Err(kept) = slot.set(Box::new(Kept { process, threads, pool, next: OnceLock::new() })) {
-            made = Some(kept.pool);
+        // The pool is built before the slot is set; if another thread set it first, the search continues. No locks.
+        if let Err(node) = slot.set(Box::new(Node { process, threads, pool, next: OnceLock::new() })) {
+            built = Some(node.pool);
         }
     }
 }
@@ -75,7 +74,7 @@ fn build(threads: usize) -> Result<ThreadPool> {
     let named = ThreadPoolBuilder::new().num_threads(threads).thread_name(|n| format!("ove-{n}"));
     named
         .build()
-        .map_err(|error| Error::setting("threads", format!("be as many as the system can start ({error})"), threads))
+        .map_err(|error| Error::setting("threads", format!("be a number that the system can start ({error})"), threads))
 }
 
 #[cfg(test)]

@@ -1,46 +1,47 @@
-//! Classes that overlap with the row: those of training rows that share a feature with it.
+//! Hard negatives: classes of training rows that share a feature with the row.
 //!
-//! The classes with large σ(f_m − f_y), which carry the gradient of eq. 16, are mostly among them: the importance sampling that the
-//! paper leaves for later. A visit looks at a few of the row's features, those with large values and few rows more
-//! often. Its s-th draw takes a label of a random training row with the feature d_s, or now and then any class at all:
+//! The classes with large σ(f_m − f_y), which dominate the gradient of eq. 16, are mostly among them: this is the
+//! importance sampling that the paper leaves for later. A visit uses a few of the row's features, more often those with
+//! large values and few rows. Its s-th draw takes a label of a random training row with feature d_s, or with
+//! probability ε any class:
 //!
 //! ```text
 //! q_s(m) = (1 − ε) N_{d_s m} / N_{d_s} + ε / K'        w_m = 1 / Σ_s q_s(m)
 //! ```
 //!
-//! where N_dm of the N_d labels of rows with feature d are of class m, both without the excluded classes, of which K' remain. The
-//! weight is one over the expected number of draws of m, whatever the features: E[Σ w_m g(m)] = Σ_m Σ_s q_s(m) g(m) / Σ_t q_t(m) =
-//! Σ_m g(m). No weight exceeds K'/(S ε).
+//! where N_dm of the N_d labels of rows with feature d are of class m, both without the excluded classes, and K' is the
+//! number of classes that are not excluded. The weight is one over the expected number of draws of m, for any features:
+//! E[Σ w_m g(m)] = Σ_m Σ_s q_s(m) g(m) / Σ_t q_t(m) = Σ_m g(m). No weight exceeds K'/(S ε).
 
 use std::ops::Range;
 
-use super::{DrawKey, step_over};
+use super::{DrawKey, skip_excluded};
 use crate::data::{Examples, Row};
 use crate::platform::random::Stream;
 
 /// ε, the share of draws among all classes.
 const ANY: f64 = 0.2;
 
-/// How many features a visit looks at: the weight of a drawn class takes a search in each.
+/// Number of features that a visit uses: the weight of a drawn class takes a binary search in each.
 const FEATURES: usize = 8;
 
-/// For each feature the classes of the training rows that have it: eight bytes for each pair that occurs.
+/// For each feature, the classes of the training rows that have it, in eight bytes per (feature, class) pair.
 #[derive(Debug, Clone)]
 pub struct Rivals {
-    /// K.
+    /// Number of classes.
     pub(super) classes: usize,
-    /// The pairs of feature d stand at `offsets[d]..offsets[d + 1]`, in class order.
+    /// The pairs of feature d are `offsets[d]..offsets[d + 1]`, in class order.
     offsets: Vec<usize>,
     /// The class of each pair.
     rivals: Vec<u32>,
     /// Running sums of N_dm within a feature.
     cumulative: Vec<u32>,
-    /// 1/√N_d, which makes a rare feature speak for more than its value; 0 if no row has it.
+    /// 1/√N_d, the weight of a feature relative to its value; 0 if no row has it.
     rarity: Vec<f32>,
 }
 
 impl Rivals {
-    /// Counts the labels of the rows with each feature.
+    /// Builds the index: counts the labels of the rows with each feature.
     pub fn new(examples: &Examples<'_>) -> Self {
         let (starts, mut labels) = labels_by_feature(examples);
         let mut index = Rivals {
@@ -65,7 +66,7 @@ impl Rivals {
         index
     }
 
-    /// Draws as [`Sampler::draw`](super::Sampler::draw) does, where more than `count` classes remain.
+    /// [`Sampler::draw`](super::Sampler::draw) if more than `count` classes remain.
     pub(super) fn draw(
         &self,
         row: Row<'_>,
@@ -84,7 +85,7 @@ impl Rivals {
             let Proposal { overlap, mass } = proposals[draw % FEATURES];
             let any = mass == 0 || random.uniform() < ANY;
             classes.push(match any {
-                true => step_over(random.below(remaining), excluded),
+                true => skip_excluded(random.below(remaining), excluded),
                 false => overlap.class_at(random.below(mass.into()) as u32, excluded),
             });
         }
@@ -95,8 +96,8 @@ impl Rivals {
         }));
     }
 
-    /// The features that a visit looks at: at equal distances along the sum of |x_d|/√N_d, from a random start. A row without features
-    /// overlaps with nothing.
+    /// The features that a visit uses: at equal distances along the running sum of |x_d|/√N_d, from a random start. A
+    /// row without features overlaps with nothing.
     fn overlaps(&self, row: Row<'_>, start: f64) -> [Overlap<'_>; FEATURES] {
         let share = |&feature: &u32, value: &f32| f64::from(value.abs() * self.rarity[feature as usize]);
         let entries = || row.indices.iter().zip(row.values);
@@ -119,11 +120,11 @@ impl Rivals {
     }
 }
 
-/// What some of the draws are made from: q_s.
+/// The proposal distribution q_s of some of the draws.
 #[derive(Clone, Copy)]
 struct Proposal<'a> {
     overlap: Overlap<'a>,
-    /// N_d without the excluded classes. If nothing is left, all draws are among all classes.
+    /// N_d without the excluded classes. If it is 0, all draws are among all classes.
     mass: u32,
 }
 
@@ -133,7 +134,7 @@ impl<'a> Proposal<'a> {
         Proposal { overlap, mass: overlap.total() - excluded.iter().map(mass_of).sum::<u32>() }
     }
 
-    /// q_s(m) with so many remaining classes.
+    /// q_s(m) for K' = `remaining`.
     fn probability(&self, class: u32, remaining: u64) -> f64 {
         let any = 1.0 / remaining as f64;
         if self.mass == 0 {
@@ -147,7 +148,7 @@ impl<'a> Proposal<'a> {
 /// The classes of the training rows with one feature.
 #[derive(Clone, Copy, Default)]
 struct Overlap<'a> {
-    /// Rising.
+    /// In increasing order.
     classes: &'a [u32],
     /// Running sums of their counts.
     cumulative: &'a [u32],
@@ -159,7 +160,7 @@ impl Overlap<'_> {
         self.cumulative.last().copied().unwrap_or(0)
     }
 
-    /// Where the N_dm labels of a class lie among all N_d.
+    /// The range of a class's N_dm labels among all N_d.
     fn mass(&self, class: u32) -> Range<u32> {
         match self.classes.binary_search(&class) {
             Ok(0) => 0..self.cumulative[0],
@@ -168,7 +169,7 @@ impl Overlap<'_> {
         }
     }
 
-    /// The class of a label, counted without those of the excluded classes.
+    /// The class of the label with a given rank among those of the classes that are not excluded.
     fn class_at(&self, mut at: u32, excluded: &[u32]) -> u32 {
         for &class in excluded {
             let mass = self.mass(class);
@@ -180,7 +181,7 @@ impl Overlap<'_> {
     }
 }
 
-/// The labels of the rows with each feature, feature after feature, and where those of each start.
+/// The labels of the rows with each feature, feature by feature, preceded by the start offset of each feature.
 fn labels_by_feature(examples: &Examples<'_>) -> (Vec<usize>, Vec<u32>) {
     let rows = || examples.ids().map(|id| (examples.rows.row(id), &examples.labels[id]));
     let mut ends = vec![0; examples.rows.features() + 1];

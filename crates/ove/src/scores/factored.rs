@@ -1,10 +1,9 @@
-//! Factored scores f_k(x) = (Σ_d x_d u_d)·v_k + b_k: a vector of `rank` numbers for each feature and each class.
+//! Factored scores f_k(x) = (Σ_d x_d u_d)·v_k + b_k: an embedding of `rank` numbers per feature and per class.
 
 use rayon::prelude::*;
 
-use super::prediction::Prediction;
-use super::softmax::{self, SoftmaxScores};
-use super::{Measured, Predictor, Scores, Shape};
+use super::softmax::SoftmaxScores;
+use super::{Predictor, Probabilities, Scores, Shape};
 use crate::data::Row;
 use crate::error::{Error, Result};
 use crate::io::tensors::Tensor;
@@ -13,23 +12,23 @@ use crate::platform::math::lanes;
 use crate::platform::memory::prefetch;
 use crate::platform::simd::vectorised;
 
-/// The vectors of features and classes, and the biases.
+/// Factored scores: the vectors of features and classes, and the biases.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Factored {
     rank: usize,
-    /// D × rank.
+    /// The vectors u_d, features × rank.
     features: MappedSlice<f32>,
-    /// K × rank.
+    /// The vectors v_k, classes × rank.
     classes: MappedSlice<f32>,
-    /// K.
+    /// One bias per class.
     bias: MappedSlice<f32>,
 }
 
 impl Factored {
-    /// From vectors of `rank` numbers, one after another, and a bias for each class.
+    /// From tables of vectors of length `rank` and a bias per class.
     ///
     /// # Panics
-    /// If the tables are not made of whole vectors, or there is not one for each bias.
+    /// If `rank` is 0, a table is not made of whole vectors, or there is not one class vector per bias.
     pub fn new(
         rank: usize,
         features: impl Into<MappedSlice<f32>>,
@@ -46,27 +45,33 @@ impl Factored {
         self.rank
     }
 
-    /// D.
+    /// Number of features.
     pub fn features(&self) -> usize {
         self.features.len() / self.rank
     }
 
-    /// K.
+    /// Number of classes.
     pub fn classes(&self) -> usize {
         self.bias.len()
     }
 
     /// The vector of a feature.
+    ///
+    /// # Panics
+    /// If there is no such feature.
     pub fn feature(&self, feature: u32) -> &[f32] {
         &self.features[feature as usize * self.rank..][..self.rank]
     }
 
     /// The vector of a class.
+    ///
+    /// # Panics
+    /// If there is no such class.
     pub fn class(&self, class: u32) -> &[f32] {
         &self.classes[class as usize * self.rank..][..self.rank]
     }
 
-    /// The biases, K.
+    /// The biases, one per class.
     pub fn bias(&self) -> &[f32] {
         &self.bias
     }
@@ -79,7 +84,10 @@ impl Factored {
         &self.classes
     }
 
-    /// Fills in Σ_d x_d u_d, the vector of a row. Features that the model does not know count as absent.
+    /// Computes Σ_d x_d u_d, the vector of a row. Features that the model does not have are ignored.
+    ///
+    /// # Panics
+    /// If `hidden` is not of length `rank`.
     pub fn embed(&self, row: Row<'_>, hidden: &mut [f32]) {
         hidden.fill(0.0);
         embed(&self.features, row.below(self.features()), hidden);
@@ -98,7 +106,7 @@ vectorised! {
     }
 }
 
-/// Classes whose vectors are prefetched ahead.
+/// Prefetch distance, in classes.
 const AHEAD: usize = 4;
 
 vectorised! {
@@ -106,8 +114,8 @@ vectorised! {
     fn add_products(classes: &[f32], hidden: &[f32], scores: &mut [f32]) {
         let rank = hidden.len();
         for (at, (score, vector)) in scores.iter_mut().zip(classes.chunks_exact(rank)).enumerate() {
-            if let Some(coming) = classes.get((at + AHEAD) * rank) {
-                prefetch(coming);
+            if let Some(next) = classes.get((at + AHEAD) * rank) {
+                prefetch(next);
             }
             *score += lanes(hidden, vector, |a, b| a * b);
         }
@@ -142,14 +150,6 @@ impl Predictor for Factored {
         self.features.len() + self.classes.len() + self.bias.len()
     }
 
-    fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>> {
-        softmax::top_k(self, rows, k)
-    }
-
-    fn log_probabilities(&self, rows: &[Row<'_>], out: &mut [f64]) {
-        softmax::log_probabilities(self, rows, out);
-    }
-
     /// u_d·v_k.
     fn weight(&self, feature: u32, class: u32) -> f32 {
         product(self.feature(feature), self.class(class))
@@ -165,19 +165,15 @@ impl Predictor for Factored {
         (0..).zip(weights).filter(|&(_, weight)| weight != 0.0).collect()
     }
 
-    fn softmax(&self) -> Option<&dyn SoftmaxScores> {
-        Some(self)
-    }
-
-    fn measure(&self, _: &[Row<'_>], _: &(dyn Fn(usize) -> Vec<u32> + Sync), _: usize) -> Vec<Measured> {
-        unreachable!("scores with a softmax are measured by it")
+    fn probabilities(&self) -> Probabilities<'_> {
+        Probabilities::Softmax(self)
     }
 
     fn pruned(&self, threshold: f32) -> Result<Scores> {
-        Err(Error::setting("prune", "be left out for factored scores, which have no small weights to drop", threshold))
+        Err(Error::setting("prune", "be left out for factored scores", threshold))
     }
 
-    /// New features and classes have vectors of zero.
+    /// New features and classes get zero vectors.
     fn grown(&self, features: usize, classes: usize) -> Result<Scores> {
         let longer = |numbers: &[f32], length: usize| {
             let mut numbers = numbers.to_vec();
@@ -192,7 +188,7 @@ impl Predictor for Factored {
         )))
     }
 
-    /// Scores are linear in the vectors and biases of classes.
+    /// Scales the vectors and biases of the classes, in which the scores are linear.
     fn scale(&mut self, factor: f32) {
         for table in [&mut self.classes, &mut self.bias] {
             let mut numbers = std::mem::take(table).into_vec();

@@ -1,12 +1,13 @@
-//! Where a table holds the weights of a feature: K of them side by side, because a row needs several classes of few features.
+//! The layout of a weight table: the K weights of a feature are adjacent, since a row needs several classes for each of
+//! its few features.
 //!
 //! ```text
 //! dense     slot(d, k) = d·K + k                    D·K cells
 //! hashed    slot(d, k) = hash(d) + k                any number of cells from K on, with hash(d) in 0..=cells − K
 //! ```
 //!
-//! A table that does not fit in memory is hashed. Two weights may then share a cell, which learns for both; few of those weights are ever
-//! touched, and those of a row's features rarely meet in the same classes. Biases have cells of their own in either form.
+//! A table that does not fit in memory is hashed. Two weights may then share a cell (a hash collision); few of these
+//! weights are ever updated, and the features of a row rarely collide in the same classes. Biases are never hashed.
 
 use std::ops::Range;
 
@@ -14,7 +15,7 @@ use crate::data::Examples;
 use crate::error::{Error, Result};
 use crate::platform::random::Stream;
 
-/// The places of D × K weights in a table.
+/// The layout of features × classes weights in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     features: usize,
@@ -29,7 +30,10 @@ enum Form {
 }
 
 impl Layout {
-    /// The layout of a model for these rows, whose weights share so many cells, if a number is given.
+    /// The layout for these examples: hashed if a number of cells is given, otherwise dense.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] if there are fewer cells than classes.
     pub fn of(examples: &Examples<'_>, cells: Option<usize>) -> Result<Self> {
         let (features, classes) = (examples.rows.features(), examples.classes);
         match cells {
@@ -39,33 +43,36 @@ impl Layout {
         }
     }
 
-    /// A cell for each weight.
+    /// A dense layout: a cell per weight.
     pub fn dense(features: usize, classes: usize) -> Self {
         Layout { features, classes, form: Form::Dense }
     }
 
-    /// So many cells for all weights, at least one for each class.
+    /// A hashed layout with the given number of cells.
+    ///
+    /// # Panics
+    /// If there are fewer cells than classes.
     pub fn hashed(features: usize, classes: usize, cells: usize) -> Self {
-        assert!(cells >= classes, "the weights of a feature lie side by side");
+        assert!(cells >= classes, "at least one cell per class");
         Layout { features, classes, form: Form::Hashed { cells } }
     }
 
-    /// D.
+    /// Number of features.
     pub fn features(&self) -> usize {
         self.features
     }
 
-    /// K.
+    /// Number of classes.
     pub fn classes(&self) -> usize {
         self.classes
     }
 
-    /// Whether weights may share a cell.
+    /// Whether the layout is hashed, so that weights may share a cell.
     pub fn is_hashed(&self) -> bool {
         self.form != Form::Dense
     }
 
-    /// How many cells hold the weights, without the biases.
+    /// Number of cells, without the biases.
     pub fn cells(&self) -> usize {
         match self.form {
             Form::Dense => self.features * self.classes,
@@ -89,8 +96,8 @@ impl Layout {
         start..start + self.classes
     }
 
-    /// The entries of a row, whose features start there, that may have weights in a range of cells. In a dense table starts rise with
-    /// the features.
+    /// The entries of a row that may have weights in a range of cells, given the start cells of its features. In a
+    /// dense table, the starts increase with the features.
     pub(crate) fn entries_within(&self, starts: &[usize], cells: &Range<usize>) -> Range<usize> {
         match self.form {
             Form::Dense => {

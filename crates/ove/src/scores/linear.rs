@@ -3,10 +3,9 @@
 use rayon::prelude::*;
 
 use super::layout::Layout;
-use super::prediction::Prediction;
-use super::softmax::{self, SoftmaxScores};
+use super::softmax::SoftmaxScores;
 use super::sparse_linear::SparseLinear;
-use super::{Measured, Predictor, Scores, Shape};
+use super::{Predictor, Probabilities, Scores, Shape};
 use crate::data::Row;
 use crate::error::{Error, Result};
 use crate::io::tensors::Tensor;
@@ -14,7 +13,7 @@ use crate::platform::mapped_slice::MappedSlice;
 use crate::platform::memory;
 use crate::platform::simd::vectorised;
 
-/// Weights and biases of all classes.
+/// Linear scores: the weights and biases of all classes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Linear {
     layout: Layout,
@@ -26,55 +25,61 @@ impl Linear {
     /// From a table of (features + 1) × classes numbers, the biases last.
     ///
     /// # Panics
-    /// If the table is not made of whole rows.
+    /// If `classes` is 0, or the table is empty or not made of whole rows.
     pub fn new(classes: usize, table: Vec<f32>) -> Self {
         assert!(classes > 0 && !table.is_empty() && table.len().is_multiple_of(classes), "a table of whole rows");
         Linear::with_layout(Layout::dense(table.len() / classes - 1, classes), table)
     }
 
-    /// From the cells of this layout and the biases after them.
+    /// From the cells of a layout, followed by the biases.
     pub(crate) fn with_layout(layout: Layout, table: impl Into<MappedSlice<f32>>) -> Self {
         let table = table.into();
         assert_eq!(table.len(), layout.cells() + layout.classes(), "all cells and biases");
         Linear { layout, table }
     }
 
-    /// Where the weights are.
+    /// The layout of the table.
     pub(crate) fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// K.
+    /// Number of classes.
     pub fn classes(&self) -> usize {
         self.layout.classes()
     }
 
-    /// D, without the bias.
+    /// Number of features, without the bias.
     pub fn features(&self) -> usize {
         self.layout.features()
     }
 
-    /// Whether weights may share a cell.
+    /// Whether the table is hashed, so that weights may share a cell.
     pub fn is_hashed(&self) -> bool {
         self.layout.is_hashed()
     }
 
     /// The weight of a feature for a class.
+    ///
+    /// # Panics
+    /// If there is no such feature or class.
     pub fn weight(&self, feature: u32, class: u32) -> f32 {
         self.table[self.layout.start(feature) + class as usize]
     }
 
-    /// The biases, K.
+    /// The biases, one per class.
     pub fn bias(&self) -> &[f32] {
         &self.table[self.layout.cells()..]
     }
 
-    /// All cells, then the biases: D·K + K numbers if they are dense.
+    /// All cells, followed by the biases: (features + 1) × classes numbers if the table is dense.
     pub fn table(&self) -> &[f32] {
         &self.table
     }
 
-    /// The scores of all classes for a row. Features that the model does not know count as absent.
+    /// Computes the scores of all classes for a row. Features that the model does not have are ignored.
+    ///
+    /// # Panics
+    /// If `scores` is not of length `classes`.
     pub fn scores(&self, row: Row<'_>, scores: &mut [f32]) {
         scores.copy_from_slice(self.bias());
         add_weights(&self.table[..self.layout.cells()], self.layout, row.below(self.features()), scores);
@@ -100,14 +105,6 @@ impl Predictor for Linear {
         self.layout.cells()
     }
 
-    fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>> {
-        softmax::top_k(self, rows, k)
-    }
-
-    fn log_probabilities(&self, rows: &[Row<'_>], out: &mut [f64]) {
-        softmax::log_probabilities(self, rows, out);
-    }
-
     fn weight(&self, feature: u32, class: u32) -> f32 {
         self.weight(feature, class)
     }
@@ -121,30 +118,24 @@ impl Predictor for Linear {
         weights.filter(|&(_, weight)| weight != 0.0).collect()
     }
 
-    fn softmax(&self) -> Option<&dyn SoftmaxScores> {
-        Some(self)
-    }
-
-    fn measure(&self, _: &[Row<'_>], _: &(dyn Fn(usize) -> Vec<u32> + Sync), _: usize) -> Vec<Measured> {
-        unreachable!("scores with a softmax are measured by it")
+    fn probabilities(&self) -> Probabilities<'_> {
+        Probabilities::Softmax(self)
     }
 
     fn pruned(&self, threshold: f32) -> Result<Scores> {
         if self.is_hashed() {
-            let must = "be left out where weights share cells; allow more memory";
+            let must = "be left out for hashed weights; increase `memory` to train without hashing";
             return Err(Error::setting("prune", must, threshold));
         }
         SparseLinear::of(self, threshold).map(Scores::Sparse)
     }
 
-    /// New features and classes have weights of zero. Weights that share cells leave no room for new classes.
+    /// New features and classes get zero weights. A hashed table has no room for new classes.
     fn grown(&self, features: usize, classes: usize) -> Result<Scores> {
         if self.is_hashed() {
             if classes > self.classes() {
-                return Err(Error::Mismatch {
-                    found: format!("{} new classes", classes - self.classes()),
-                    allowed: "the weights of the model share cells, which have no place for them".into(),
-                });
+                let new = classes - self.classes();
+                return Err(Error::Mismatch(format!("a model with hashed weights cannot take {new} new classes")));
             }
             let layout = Layout::hashed(features, classes, self.layout.cells());
             return Ok(Scores::Linear(Linear::with_layout(layout, self.table.to_vec())));
@@ -168,7 +159,7 @@ impl Predictor for Linear {
         self.table.par_iter().all(|weight| weight.is_finite())
     }
 
-    /// `weights` (features × classes, or a list of cells) and `bias`, as in memory.
+    /// `weights` (features × classes, or a list of cells) and `bias`.
     fn tensors(&self) -> Vec<Tensor<'_>> {
         let shape = match self.is_hashed() {
             true => vec![self.layout.cells()],
@@ -180,7 +171,7 @@ impl Predictor for Linear {
 }
 
 vectorised! {
-    /// Adds x_d·(the weights of feature d) to the scores for each feature of a row.
+    /// Adds x_d·(the weights of feature d) to the scores, for each feature of a row.
     fn add_weights(weights: &[f32], layout: Layout, row: Row<'_>, scores: &mut [f32]) {
         for (&feature, &value) in row.indices.iter().zip(row.values) {
             for (score, weight) in scores.iter_mut().zip(&weights[layout.of_feature(feature)]) {

@@ -1,16 +1,17 @@
-//! The nodes of one level of a tree: which of its children a row belongs to, for any few of the nodes.
+//! Sparse linear scores for the children of nodes: one level of a tree, or blocks of classes.
 //!
-//! Weights are sparse: the node, then the feature, then the child. A node is one piece of memory, which many rows can use while a cache
-//! holds it. Each of its features has its weights in a [`Cell`], those of all children or pairs of a child and its weight:
+//! Weights are ordered by node, then feature, then child, so that a node is contiguous and can be used for many rows
+//! while it is in a cache. The weights of a node for one feature form a cell, which has the weights of all children or
+//! pairs of a child and its weight:
 //!
 //! ```text
-//! starts    node 0: 0             node 1: 2         …      where its cells start
-//! features  3      17             17                …      of each cell
-//! ends      2      5              7                 …      where its weights end
+//! starts    node 0: 0             node 1: 2         …      first cell of each node
+//! features  3      17             17                …      feature of each cell
+//! ends      2      5              7                 …      end of its weights
 //! weights   0,.7   .2,0,−.4       2,1.3             …
 //! ```
 //!
-//! A node with cells for all features, empty ones too, is one whose cells have the numbers of the features.
+//! In a node with a cell for every feature, empty ones included, the feature is the index of its cell.
 
 mod entries;
 mod rank_bitmap;
@@ -29,36 +30,36 @@ use crate::platform::mapped_slice::MappedSlice;
 use crate::platform::memory::prefetch;
 use crate::platform::simd::vectorised;
 
-/// The tensor that only sparse weights have.
+/// Name of the tensor with the weights; only sparse scores have it.
 pub(crate) const CELL_WEIGHTS: &str = "cell_weights";
 
-/// What every child scores without a feature of the node: the margin of a row that does not belong to it.
+/// The bias of every child of a tree node: the margin of a negative row.
 pub(crate) const BIAS: f32 = -1.0;
 
-/// Linear scores for the children of some nodes.
+/// Sparse linear scores for the children of nodes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SparseBlocks {
-    /// D.
+    /// Number of features.
     features: usize,
-    /// Where the children of each node start among those of all, and where the last ones end.
+    /// The first child of each node among the children of all, and the end of the last.
     children: Vec<usize>,
     parts: Parts,
 }
 
-/// The numbers of a level.
+/// The arrays of [`SparseBlocks`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Parts {
-    /// Where the cells of each node start, and where the last ones end.
+    /// The first cell of each node, and the end of the last.
     pub starts: MappedSlice<u32>,
     /// The feature of each cell.
     pub features: MappedSlice<u32>,
-    /// Where its weights end.
+    /// The end of the weights of each cell.
     pub ends: MappedSlice<u32>,
     /// The weights of all cells.
     pub weights: MappedSlice<u16>,
 }
 
-/// The same as slices: found once, then read often.
+/// The same arrays as slices, dereferenced once.
 #[derive(Clone, Copy)]
 struct View<'a> {
     children: &'a [usize],
@@ -68,7 +69,7 @@ struct View<'a> {
     weights: &'a [u16],
 }
 
-/// A cell whose weights a row needs: they are added to the row's scores, times the value of its feature.
+/// A cell of a feature of a row: its weights are added to the row's scores, times the value of the feature.
 #[derive(Clone, Copy, Default)]
 struct Found {
     cell: usize,
@@ -77,7 +78,7 @@ struct Found {
 }
 
 vectorised! {
-    /// Adds the weights of these cells of a node with so many children.
+    /// Adds the weights of cells of a node with the given number of children.
     fn add(view: View<'_>, children: usize, found: &[Found], scores: &mut [f32]) {
         for found in found {
             for weights in view.weights_of(found.cell).chunks(LINE) {
@@ -90,15 +91,16 @@ vectorised! {
     }
 }
 
-/// Cells are found and their weights asked for, so many at a time, before any of them is added: all weights are too many for the caches,
-/// and waiting for one after the other takes most of the time of a prediction.
-const FOUND: usize = 64;
+/// Number of cells whose weights are prefetched before any of them is added.
+///
+/// The weights do not fit in the caches, and waiting for them one by one takes most of the time of a prediction.
+const PREFETCHED: usize = 64;
 
-/// Weights in a line of the cache.
+/// Number of weights per cache line.
 const LINE: usize = 32;
 
-/// A search takes as long as putting so many features into an [`RankBitmap`].
-const SEARCHED: usize = 16;
+/// Cost of a binary search, in features inserted into a [`RankBitmap`].
+const SEARCH_COST: usize = 16;
 
 impl<'a> View<'a> {
     /// The cells of a node.
@@ -113,7 +115,7 @@ impl<'a> View<'a> {
         &self.weights[start as usize..self.ends[cell] as usize]
     }
 
-    /// How many children a node has.
+    /// Number of children of a node.
     fn width(&self, node: usize) -> usize {
         self.children[node + 1] - self.children[node]
     }
@@ -124,7 +126,7 @@ impl<'a> View<'a> {
         self.cells(node).map(move |cell| (self.features[cell], Cell::of(self.weights_of(cell), width)))
     }
 
-    /// Whether the weights of a node are in order and belong to features and children that are there.
+    /// Checks that the weights of a node are in order and belong to existing features and children.
     fn check(&self, node: usize, features: usize) -> Result<(), &'static str> {
         let own = &self.features[self.cells(node)];
         if !own.is_sorted_by(|a, b| a < b) {
@@ -137,14 +139,14 @@ impl<'a> View<'a> {
     }
 }
 
-/// How the cells of a node are found.
+/// Finds the cells of a node.
 trait Find {
-    /// Where the cell of a feature is among those of the node, and whether there is one. Which features have one is as good as random:
-    /// without a branch, if that is possible.
+    /// The index of the cell of a feature within the node, and whether it exists. Which features have a cell is hard to
+    /// predict, so this should not branch.
     fn find(&self, feature: u32) -> (usize, bool);
 }
 
-/// In a node with a cell for every feature.
+/// For a node with a cell for every feature.
 struct All;
 
 impl Find for All {
@@ -157,11 +159,11 @@ impl Find for All {
 impl Find for RankBitmap {
     #[inline(always)]
     fn find(&self, feature: u32) -> (usize, bool) {
-        self.place(feature)
+        self.rank(feature)
     }
 }
 
-/// By a search among the features.
+/// By binary search among the features.
 impl Find for [u32] {
     #[inline(always)]
     fn find(&self, feature: u32) -> (usize, bool) {
@@ -169,7 +171,7 @@ impl Find for [u32] {
     }
 }
 
-/// The way to the cells of a node that suits the rows.
+/// The fastest way to find the cells of a node, for the given rows.
 enum Finder<'a> {
     All,
     RankBitmap(&'a RankBitmap),
@@ -177,7 +179,7 @@ enum Finder<'a> {
 }
 
 vectorised! {
-    /// Adds the weights of the cells that a node has for the features of some rows.
+    /// Adds the weights of a node for the features of some rows.
     fn add_rows(view: View<'_>, node: usize, finder: Finder<'_>, rows: &[Row<'_>], scores: &mut [f32]) {
         match finder {
             Finder::All => add_found(view, node, &All, rows, scores),
@@ -190,7 +192,7 @@ vectorised! {
 #[inline(always)]
 fn add_found(view: View<'_>, node: usize, finder: &(impl Find + ?Sized), rows: &[Row<'_>], scores: &mut [f32]) {
     let (first, width) = (view.cells(node).start, view.width(node));
-    let (mut found, mut count) = ([Found::default(); FOUND], 0);
+    let (mut found, mut count) = ([Found::default(); PREFETCHED], 0);
     for (row, start) in rows.iter().zip((0..).step_by(width)) {
         for (&feature, &value) in row.indices.iter().zip(row.values) {
             let (at, is_there) = finder.find(feature);
@@ -199,7 +201,7 @@ fn add_found(view: View<'_>, node: usize, finder: &(impl Find + ?Sized), rows: &
             }
             found[count] = Found { cell: first + at, scores: start, value };
             count += usize::from(is_there);
-            if count == FOUND {
+            if count == PREFETCHED {
                 add(view, width, &found, scores);
                 count = 0;
             }
@@ -209,7 +211,8 @@ fn add_found(view: View<'_>, node: usize, finder: &(impl Find + ?Sized), rows: &
 }
 
 impl SparseBlocks {
-    /// From its parts, after a check that they fit together, for so many features. `children` says where the children of each node start.
+    /// From arrays, after a check that they are consistent. `children` is the first child of each node, and the end of
+    /// the last.
     pub fn new(features: usize, children: Vec<usize>, parts: Parts) -> Result<Self, &'static str> {
         let level = SparseBlocks { features, children, parts };
         let view = level.view();
@@ -225,7 +228,7 @@ impl SparseBlocks {
             return Err("features and weights that do not match");
         }
         if !view.starts.is_sorted() || !view.ends.is_sorted() {
-            return Err("weights that do not follow each other");
+            return Err("weights that are not in order");
         }
         (0..level.nodes()).into_par_iter().try_for_each(|node| view.check(node, features))?;
         Ok(level)
@@ -236,18 +239,18 @@ impl SparseBlocks {
         View { children: &self.children, starts, features, ends, weights }
     }
 
-    /// Its numbers.
+    /// The arrays.
     pub fn parts(&self) -> &Parts {
         &self.parts
     }
 
-    /// How many weights are not zero.
+    /// Number of non-zero weights.
     pub fn weights(&self) -> usize {
         let view = self.view();
         (0..self.nodes()).into_par_iter().map(|node| view.node(node).map(|(_, cell)| cell.count()).sum::<usize>()).sum()
     }
 
-    /// All weights that are not zero, with their nodes and features, in order.
+    /// All non-zero weights with their nodes and features, in order.
     pub fn entries(&self) -> impl Iterator<Item = (usize, u32, Entry)> {
         let view = self.view();
         (0..self.nodes()).flat_map(move |node| {
@@ -255,17 +258,17 @@ impl SparseBlocks {
         })
     }
 
-    /// D.
+    /// Number of features.
     pub fn features(&self) -> usize {
         self.features
     }
 
-    /// How many nodes there are.
+    /// Number of nodes.
     pub fn nodes(&self) -> usize {
         self.children.len() - 1
     }
 
-    /// Where the children of each node start among those of all, and where the last ones end.
+    /// The first child of each node among the children of all, and the end of the last.
     pub fn children(&self) -> &[usize] {
         &self.children
     }
@@ -288,7 +291,7 @@ impl SparseBlocks {
         *self = builder.build().expect("no more weights than there were");
     }
 
-    /// Multiplies all weights by a number.
+    /// Multiplies all weights by a factor.
     pub fn scale(&mut self, factor: f32) {
         let view = self.view();
         let (mut builder, mut scaled) = (Builder::new(self.features, self.children.clone()), Vec::new());
@@ -303,14 +306,14 @@ impl SparseBlocks {
         *self = builder.build().expect("as many weights as there were");
     }
 
-    /// Some of these as tensors, one after the other.
+    /// The arrays of several levels, concatenated as tensors.
     ///
     /// ```text
-    /// starts       nodes + levels   where the cells of each node start, and where the last ones end, from the first on
-    /// features     cells            the feature of each cell
-    /// ends         cells            where the weights of each cell end, from the first on
-    /// cell_weights all              16 bits: if as many as its node has children, their weights; otherwise a child,
-    ///                               its weight, the next child, … (weights are bfloat16)
+    /// starts       nodes + levels   first cell of each node of a level, and the end of the last
+    /// features     cells            feature of each cell
+    /// ends         cells            end of the weights of each cell within its level
+    /// cell_weights weights          16 bits each: if a cell has as many as its node has children, their weights as
+    ///                               bf16; otherwise a child, its weight, the next child, …
     /// ```
     pub(crate) fn tensors<'a>(all: &[&'a SparseBlocks]) -> Vec<Tensor<'a>> {
         fn joined<'a, T: bytemuck::Pod>(
@@ -332,14 +335,14 @@ impl SparseBlocks {
         ]
     }
 
-    /// Adds w_c·x to the scores of the children of a node for some rows, row after row. The rows have no features but the level's.
+    /// Adds w_c·x to the scores of the children of a node, row by row. All features of the rows must be in range.
     pub fn add(&self, node: usize, rows: &[Row<'_>], index: &mut RankBitmap, scores: &mut [f32]) {
         let view = self.view();
         let own = &view.features[view.cells(node)];
         let entries: usize = rows.iter().map(|row| row.indices.len()).sum();
         let finder = if own.len() == self.features {
             Finder::All
-        } else if entries * SEARCHED > own.len() + self.features / 64 {
+        } else if entries * SEARCH_COST > own.len() + self.features / 64 {
             index.fill(own, self.features);
             Finder::RankBitmap(index)
         } else {
@@ -348,18 +351,18 @@ impl SparseBlocks {
         add_rows(view, node, finder, rows, scores);
     }
 
-    /// −E_c(x) of the children of a node for some rows, row after row.
+    /// Negative energies −E_c(x) of the children of a node, row by row: E = (margin violation)² = max(0, 1 − f)².
     pub fn energies(&self, node: usize, rows: &[Row<'_>], index: &mut RankBitmap, out: &mut Vec<f32>) {
         out.clear();
         out.resize(rows.len() * self.view().width(node), BIAS);
         self.add(node, rows, index, out);
         for score in out {
-            let lack = (1.0 - *score).max(0.0);
-            *score = -lack * lack;
+            let violation = (1.0 - *score).max(0.0);
+            *score = -violation * violation;
         }
     }
 
-    /// Adds the weights of a child to the sums of its features.
+    /// Adds the weights of a child to a dense vector.
     pub fn add_weights_of(&self, node: usize, child: usize, sums: &mut [f32]) {
         for (feature, cell) in self.view().node(node) {
             sums[feature as usize] += cell.weight_of(child);
@@ -375,7 +378,7 @@ impl SparseBlocks {
     }
 }
 
-/// A level that is being built: node by node, the features of each rising, and the children of each feature.
+/// Builds [`SparseBlocks`] node by node, with the features of a node and the children of a feature in increasing order.
 pub struct Builder {
     of: usize,
     children: Vec<usize>,
@@ -386,13 +389,13 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Over so many features, with no node yet; `children` says where the children of each node start, and where the last ones end.
+    /// Starts without nodes. `children` is the first child of each node, and the end of the last.
     pub fn new(features: usize, children: Vec<usize>) -> Self {
         let (starts, features_of_cells, ends, weights) = (vec![0], Vec::new(), Vec::new(), Vec::new());
         Builder { of: features, children, starts, features: features_of_cells, ends, weights }
     }
 
-    /// Adds the weights of a feature for the children of the node at hand.
+    /// Adds the weights of a feature for the children of the current node.
     pub fn push(&mut self, feature: u32, entries: &[Entry]) {
         let node = self.starts.len() - 1;
         if !entries.is_empty() {
@@ -402,17 +405,17 @@ impl Builder {
         self.ends.push(self.weights.len() as u32);
     }
 
-    /// Goes to the next node.
+    /// Ends the current node.
     pub fn end_node(&mut self) {
         self.starts.push(self.features.len() as u32);
     }
 
-    /// Whether there are more weights than can be counted.
+    /// Whether there are more weights than fit in 32-bit offsets.
     pub fn is_full(&self) -> bool {
         u32::try_from(self.weights.len().max(self.features.len())).is_err()
     }
 
-    /// The level, if its weights can be counted.
+    /// The blocks; `None` if [full](Self::is_full).
     pub fn build(self) -> Option<SparseBlocks> {
         if self.is_full() {
             return None;
@@ -429,7 +432,7 @@ mod tests {
     use super::*;
     use crate::platform::random::Stream;
 
-    /// Nodes of 1, 2, 3, … children; features from those that no node knows to those that all know. The last node has cells for all.
+    /// Nodes of 1, 2, 3, … children, with features from those in no node to those in all. The last node has all cells.
     fn level(nodes: usize, features: usize) -> SparseBlocks {
         let mut random = Stream::of(&[3]);
         let mut builder = Builder::new(features, (0..=nodes).map(|node| node * (node + 1) / 2).collect());
@@ -449,7 +452,7 @@ mod tests {
         builder.build().unwrap()
     }
 
-    /// The same, weight by weight.
+    /// The scores, weight by weight.
     fn slow_scores(level: &SparseBlocks, node: usize, row: Row<'_>) -> Vec<f32> {
         let entries = || row.indices.iter().zip(row.values);
         let score =
@@ -463,7 +466,7 @@ mod tests {
         let mut level = level(nodes, features);
         let indices: Vec<u32> = (0..features as u32).collect();
         let values: Vec<f32> = indices.iter().map(|&feature| 0.25 + feature as f32 / 64.0).collect();
-        // Few features for a search of each, many for an index.
+        // Few features for a binary search, many for a rank bitmap.
         let rows = [0..2, 3..30, 20..21, 30..30].map(|r| Row { indices: &indices[r.clone()], values: &values[r] });
         let (before, mut index) = (level.weights(), RankBitmap::default());
         for threshold in [0.0, 2.0, 20.0] {

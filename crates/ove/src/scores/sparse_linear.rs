@@ -1,21 +1,20 @@
-//! Linear scores without their small weights, the others as bf16.
+//! Pruned linear scores: small weights are dropped, the others are stored as bf16.
 //!
-//! They are [`SparseBlocks`] whose nodes are blocks of 2¹⁶ classes, each with an entry for every feature.
+//! The weights are [`SparseBlocks`] whose nodes are blocks of 2¹⁶ classes, each with an entry for every feature.
 
 use super::linear::Linear;
-use super::prediction::Prediction;
-use super::softmax::{self, SoftmaxScores};
+use super::softmax::SoftmaxScores;
 use super::sparse::{Builder, Entry, RankBitmap, SparseBlocks};
-use super::{Measured, Predictor, Scores, Shape};
+use super::{Predictor, Probabilities, Scores, Shape};
 use crate::data::Row;
 use crate::error::{Error, Result};
 use crate::io::tensors::Tensor;
 use crate::platform::mapped_slice::MappedSlice;
 
-/// Number of classes that a 16-bit number tells apart.
+/// Number of classes per block: a class is a 16-bit number within its block.
 const BLOCK: usize = 1 << 16;
 
-/// The weights that were kept, and the biases.
+/// Pruned linear scores: the remaining weights as bf16, and the biases.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SparseLinear {
     weights: SparseBlocks,
@@ -27,17 +26,17 @@ impl SparseLinear {
         SparseLinear { weights, bias }
     }
 
-    /// The weights that are at least this large.
+    /// Prunes the weights below a threshold.
     pub(super) fn of(linear: &Linear, threshold: f32) -> Result<Self> {
         Ok(SparseLinear { weights: large(linear, threshold)?, bias: linear.bias().to_vec().into() })
     }
 
-    /// Where the blocks of so many classes start, and where the last one ends.
+    /// The start of each block of classes, and the end of the last one.
     pub(crate) fn blocks(classes: usize) -> Vec<usize> {
         (0..classes).step_by(BLOCK).chain([classes]).collect()
     }
 
-    /// A dense table, in which weights that were dropped are zero.
+    /// A dense table, in which pruned weights are zero.
     pub(super) fn to_dense(&self) -> Linear {
         let classes = self.bias.len();
         let mut table = vec![0.0; self.weights.features() * classes];
@@ -72,14 +71,6 @@ impl Predictor for SparseLinear {
         self.weights.weights()
     }
 
-    fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>> {
-        softmax::top_k(self, rows, k)
-    }
-
-    fn log_probabilities(&self, rows: &[Row<'_>], out: &mut [f64]) {
-        softmax::log_probabilities(self, rows, out);
-    }
-
     fn weight(&self, feature: u32, class: u32) -> f32 {
         self.weights.weight_of(feature, class as usize / BLOCK, class as usize % BLOCK)
     }
@@ -93,12 +84,8 @@ impl Predictor for SparseLinear {
         weights.filter(|&(_, weight)| weight != 0.0).collect()
     }
 
-    fn softmax(&self) -> Option<&dyn SoftmaxScores> {
-        Some(self)
-    }
-
-    fn measure(&self, _: &[Row<'_>], _: &(dyn Fn(usize) -> Vec<u32> + Sync), _: usize) -> Vec<Measured> {
-        unreachable!("scores with a softmax are measured by it")
+    fn probabilities(&self) -> Probabilities<'_> {
+        Probabilities::Softmax(self)
     }
 
     fn pruned(&self, threshold: f32) -> Result<Scores> {
@@ -128,7 +115,7 @@ impl Predictor for SparseLinear {
     }
 }
 
-/// The weights of a dense table that are at least this large.
+/// The weights of a dense table of at least a threshold.
 fn large(linear: &Linear, threshold: f32) -> Result<SparseBlocks> {
     let (layout, table) = (linear.layout(), linear.table());
     let blocks = SparseLinear::blocks(layout.classes());
@@ -147,6 +134,6 @@ fn large(linear: &Linear, threshold: f32) -> Result<SparseBlocks> {
         }
     }
     builder.build().ok_or_else(|| {
-        Error::setting("prune", format!("leave at most {} weights; raise the threshold", u32::MAX / 2), threshold)
+        Error::setting("prune", format!("be large enough to leave at most {} weights", u32::MAX / 2), threshold)
     })
 }

@@ -1,23 +1,25 @@
-//! Trees over the classes, for very many of them: a row looks at the classes of a few leaves instead of all K.
+//! Trees over the classes, for very many classes: a row scores the classes of a few leaves instead of all K.
 //!
-//! A tree has two levels. Its root tells √K groups of like classes apart, and a leaf tells the classes of its group apart. A child c
-//! of a node has a linear score, trained one-vs-rest with the squared hinge ([`solve::forest`](crate::train::trees)); its energy is
-//! what it lacks to a margin of one. Classes are ranked by the votes of the trees, in which each class stands for itself:
+//! A tree has two levels. The children of its root are √K leaves, clusters of similar classes, and the children of a
+//! leaf are its classes. A child c of a node has a linear score, trained one-vs-rest with the squared hinge loss
+//! (`train::trees`); its energy is the squared violation of a margin of one. Classes are ranked by the votes of the
+//! trees:
 //!
 //! ```text
 //! f_c(x) = w_c·x − 1        E_c = max(0, 1 − f_c)²        v(k | x) = mean over trees of  e^{−E_leaf − E_k}
 //! ```
 //!
-//! Where rows have one class, the children of a node share a probability of one, so that those of all classes sum to one exactly, and
-//! that of one class needs two nodes a tree:
+//! If rows have one label, the probabilities of the children of a node sum to one. Those of all classes then sum to one
+//! exactly, and that of one class needs two nodes per tree:
 //!
 //! ```text
-//! p(k | x) = mean over trees of  p(leaf | root, x) p(k | leaf, x)        p(c | node, x) = e^{−τ E_c} / Σ_{c' of the node} e^{−τ E_c'}
+//! p(k | x)      = mean over trees of  p(leaf | root, x) p(k | leaf, x)
+//! p(c | node, x) = e^{−τ E_c} / Σ_{c' of the node} e^{−τ E_c'}
 //! ```
 //!
-//! Where rows have several, the probability of a class is that of being one of them: v^γ. τ and γ are fitted on rows that were held out.
-//! The best classes are looked for in the [`BEAM`] leaves of each tree that lack least. Rows look at the trees together
-//! ([`Trees::see`]), so that each node is fetched once for all of them.
+//! If rows have several labels, the probability that a class is one of them is v^γ. The temperature τ and the vote
+//! power γ are fitted on held-out rows. The top-k classes are found by beam search over the lowest-energy leaves of
+//! each tree, batched over rows so that each node is fetched once per batch.
 
 mod beam;
 mod ensemble;
@@ -25,38 +27,38 @@ mod probabilities;
 
 pub use beam::{BeamScores, Search};
 pub use ensemble::Scratch;
-pub(crate) use probabilities::Ways;
+pub(crate) use probabilities::Paths;
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
 use super::sparse::SparseBlocks;
-use super::{Measured, Prediction, Predictor, Scores, Shape, SoftmaxScores};
+use super::{Measured, OwnProbabilities, Prediction, Predictor, Probabilities, Scores, Shape};
 use crate::data::Row;
 use crate::error::{Error, Result};
 use crate::io::tensors::Tensor;
 
-/// Several trees over the same classes.
+/// An ensemble of trees over the same classes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trees {
     features: usize,
     classes: usize,
     trees: Vec<Tree>,
-    /// How energies and votes become probabilities.
+    /// The parameters of calibrated probabilities.
     pub calibration: Calibration,
 }
 
-/// How energies and votes become probabilities.
+/// The parameters that map energies and votes to calibrated probabilities.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Calibration {
-    /// τ.
+    /// Temperature τ.
     pub temperature: f32,
-    /// γ, where rows have several classes.
+    /// Vote power γ, if rows have several labels.
     pub vote_power: Option<f32>,
 }
 
-/// A root and its leaves.
+/// A tree: a root and its leaves.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tree {
     /// One node, whose children are the leaves.
@@ -65,17 +67,20 @@ pub struct Tree {
     leaves: SparseBlocks,
     /// The classes, leaf by leaf.
     order: Vec<u32>,
-    /// Of each class: its leaf, and which of its children the class is.
+    /// The leaf of each class, and its index among the children of the leaf.
     places: Vec<[u16; 2]>,
 }
 
-/// Where `leaves` leaves start in an order of `classes` classes: as equal as can be.
+/// The start of each leaf in an order of the classes, and the end of the last; sizes differ by at most one.
 pub fn leaf_starts(classes: usize, leaves: usize) -> Vec<usize> {
     (0..=leaves).map(|leaf| (classes * leaf) / leaves).collect()
 }
 
 impl Tree {
-    /// From its levels and the classes of its leaves, all of them once, leaf by leaf.
+    /// From its levels and a permutation of the classes, leaf by leaf.
+    ///
+    /// # Panics
+    /// If `order` is not a permutation of the classes.
     pub fn new(root: SparseBlocks, leaves: SparseBlocks, order: Vec<u32>) -> Self {
         let mut places = vec![[0; 2]; order.len()];
         for (range, leaf) in leaves.children().windows(2).zip(0..) {
@@ -85,12 +90,12 @@ impl Tree {
         Tree { root, leaves, order, places }
     }
 
-    /// The node that tells the leaves apart.
+    /// The root, whose children are the leaves.
     pub fn root(&self) -> &SparseBlocks {
         &self.root
     }
 
-    /// The nodes that tell classes apart.
+    /// The leaves, whose children are the classes.
     pub fn leaves(&self) -> &SparseBlocks {
         &self.leaves
     }
@@ -105,7 +110,7 @@ impl Tree {
         &self.order[starts[usize::from(leaf)]..starts[usize::from(leaf) + 1]]
     }
 
-    /// The leaf of a class, and which of its children the class is.
+    /// The leaf of a class, and its index among the children of the leaf.
     fn place(&self, class: u32) -> (usize, usize) {
         let [leaf, child] = self.places[class as usize];
         (leaf.into(), child.into())
@@ -114,17 +119,20 @@ impl Tree {
 
 impl Trees {
     /// From trees over the same classes.
+    ///
+    /// # Panics
+    /// If there is no tree.
     pub fn new(features: usize, trees: Vec<Tree>, calibration: Calibration) -> Self {
         let classes = trees[0].order.len();
         Trees { features, classes, trees, calibration }
     }
 
-    /// D.
+    /// Number of features.
     pub fn features(&self) -> usize {
         self.features
     }
 
-    /// K.
+    /// Number of classes.
     pub fn classes(&self) -> usize {
         self.classes
     }
@@ -134,12 +142,12 @@ impl Trees {
         &self.trees
     }
 
-    /// How many weights are kept.
+    /// Number of non-zero weights.
     pub fn weights(&self) -> usize {
         self.trees.iter().flat_map(|tree| [&tree.root, &tree.leaves]).map(SparseBlocks::weights).sum()
     }
 
-    /// The `count` best classes of each of some rows that have seen the trees, those with the most votes first.
+    /// The up to `count` classes with the most votes per row, among those of the searched leaves.
     pub fn top(
         &self,
         rows: &[Row<'_>],
@@ -161,7 +169,7 @@ impl Trees {
         top
     }
 
-    /// Adds the most probable classes that were not searched.
+    /// Completes the top-k classes from the leaves that were not searched.
     fn complete(&self, row: Row<'_>, k: usize, top: &mut Vec<Prediction>) {
         let mut logs = vec![0.0; self.classes];
         self.all_log_probabilities(&self.search(&[row], Search::All)[0], &mut logs);
@@ -172,7 +180,7 @@ impl Trees {
         top.extend(others.into_iter().take(k - top.len()).map(found));
     }
 
-    /// What the probability of a class would be without calibration: τ = γ = 1.
+    /// The probability of a class without calibration: τ = γ = 1.
     pub fn uncalibrated(&self, row: Row<'_>, found: &BeamScores, prediction: Prediction) -> f64 {
         match self.calibration.vote_power {
             Some(power) => prediction.probability.powf(1.0 / f64::from(power)),
@@ -181,18 +189,9 @@ impl Trees {
     }
 }
 
-impl Predictor for Trees {
-    fn shape(&self) -> Shape {
-        Shape { features: self.features, classes: self.classes }
-    }
-
-    fn weight_count(&self) -> usize {
-        self.weights()
-    }
-
+impl OwnProbabilities for Trees {
     /// Where the leaves that were searched have fewer classes than asked for, all leaves are searched.
     fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>> {
-        let k = k.min(self.classes);
         let of_piece = |piece: Range<usize>, found: &mut [BeamScores], scratch: &mut Scratch| {
             let mut top = self.top(&rows[piece.clone()], found, k, scratch);
             for (row, top) in rows[piece].iter().zip(&mut top).filter(|(_, top)| top.len() < k) {
@@ -211,6 +210,28 @@ impl Predictor for Trees {
             let logs = found.iter().zip(out.chunks_mut(self.classes));
             logs.for_each(|(found, out)| self.all_log_probabilities(found, out));
         });
+    }
+
+    fn measure(&self, rows: &[Row<'_>], labels: &(dyn Fn(usize) -> Vec<u32> + Sync), k: usize) -> Vec<Measured> {
+        self.search_batches(rows, Search::Nearest, |piece, found, scratch| {
+            let tops = self.top(&rows[piece.clone()], found, k, scratch);
+            let of_row = |((n, found), top): ((usize, &mut BeamScores), Vec<Prediction>)| Measured {
+                raw_confidence: self.uncalibrated(rows[n], found, top[0]),
+                log_probability: labels(n).iter().map(|&label| self.log_probability(rows[n], found, label)).sum(),
+                top,
+            };
+            piece.zip(found).zip(tops).map(of_row).collect()
+        })
+    }
+}
+
+impl Predictor for Trees {
+    fn shape(&self) -> Shape {
+        Shape { features: self.features, classes: self.classes }
+    }
+
+    fn weight_count(&self) -> usize {
+        self.weights()
     }
 
     /// The mean over trees of the weights on the way to the class.
@@ -237,22 +258,6 @@ impl Predictor for Trees {
         (0..).zip(sums).filter(|&(_, sum)| sum != 0.0).map(|(feature, sum)| (feature, sum / trees)).collect()
     }
 
-    fn softmax(&self) -> Option<&dyn SoftmaxScores> {
-        None
-    }
-
-    fn measure(&self, rows: &[Row<'_>], labels: &(dyn Fn(usize) -> Vec<u32> + Sync), k: usize) -> Vec<Measured> {
-        self.search_batches(rows, Search::Nearest, |piece, found, scratch| {
-            let tops = self.top(&rows[piece.clone()], found, k, scratch);
-            let of_row = |((n, found), top): ((usize, &mut BeamScores), Vec<Prediction>)| Measured {
-                raw_confidence: self.uncalibrated(rows[n], found, top[0]),
-                log_probability: labels(n).iter().map(|&label| self.log_probability(rows[n], found, label)).sum(),
-                top,
-            };
-            piece.zip(found).zip(tops).map(of_row).collect()
-        })
-    }
-
     fn pruned(&self, threshold: f32) -> Result<Scores> {
         let mut pruned = self.clone();
         for tree in &mut pruned.trees {
@@ -262,10 +267,13 @@ impl Predictor for Trees {
     }
 
     fn grown(&self, _: usize, _: usize) -> Result<Scores> {
-        Err(Error::Mismatch {
-            found: "a start from trees".into(),
-            allowed: "they are grown from all rows at once; train them anew with the old rows and the new ones".into(),
-        })
+        Err(Error::Mismatch(
+            "trees cannot be trained further; train new ones on the old and the new rows together".into(),
+        ))
+    }
+
+    fn probabilities(&self) -> Probabilities<'_> {
+        Probabilities::Own(self)
     }
 
     fn scale(&mut self, _: f32) {}
@@ -278,7 +286,7 @@ impl Predictor for Trees {
     /// The blocks of all trees, each tree's root before its leaves, and
     ///
     /// ```text
-    /// calibration  2            τ and γ; 0 for no γ
+    /// calibration  2            τ and γ; 0 if there is no γ
     /// leaves       trees        number of leaves of each tree
     /// order        trees × K    the classes, leaf by leaf
     /// ```
@@ -295,3 +303,6 @@ impl Predictor for Trees {
         own.into_iter().chain(SparseBlocks::tensors(&blocks)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

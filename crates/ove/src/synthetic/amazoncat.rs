@@ -391,7 +391,8 @@ mod tests {
     #[test]
     fn scale_has_a_range() {
         for scale in [0.0, -1.0, f64::NAN, 11.0] {
-            assert!(matches!(AmazonCat::new(0, scale), Err(Error::Option { name: "scale", .. })), "{scale}");
+            let refused = AmazonCat::new(0, scale).err();
+            assert!(matches!(refused, Some(Error::Setting { ref name, .. }) if name == "scale"), "{scale}");
         }
     }
 }

@@ -1,9 +1,9 @@
-//! The full sum: value and gradient over all rows and all classes, maximised by L-BFGS.
+//! The batch solver: L-BFGS on the sum over all rows and all classes.
 //!
-//! An evaluation has two halves. First, in parallel over rows: scores, then the objective, which leaves the derivatives G in
-//! the place of the scores. Then, in parallel over features: the gradient XᵀG, each feature summed over its rows in
-//! order by way of a transposed copy of X. No two threads write to one place, and no sum depends on how many there are. Weights are
-//! 64-bit floats here, so that the gradient can be followed down to the tolerance.
+//! An evaluation has two phases. First, in parallel over rows: scores, then the objective, which overwrites the scores
+//! with derivatives G. Then, in parallel over features: the gradient XᵀG, each feature summed over its rows in order,
+//! with a transposed copy of X. No two threads write to the same place, and no sum depends on the number of threads.
+//! Weights are 64-bit floats here, for a gradient precise enough to reach the tolerance.
 
 mod checkpoint;
 mod cholesky;
@@ -22,17 +22,18 @@ use crate::model::TracePoint;
 use crate::options::{BatchOptions, LinearOptions, TrainOptions};
 use crate::platform::math::add_rows;
 use crate::platform::pool;
+use crate::sample::most_frequent;
 use crate::scores::{Linear, Scores};
 use crate::train::checkpoint as states;
 use crate::train::label_weights::LabelWeights;
 use crate::train::training::{Outcome, Progress, Run, Start};
 
-/// Derivatives kept at a time: rows are taken in blocks whose N × K derivatives take at most this many numbers (128 MB).
+/// Maximum number of derivatives in memory (128 MB): rows are processed in blocks of at most this many scores.
 const BLOCK: usize = 1 << 24;
 
-/// Rows that one task scores, and features whose gradient one task sums.
-const ROWS_A_TASK: usize = 32;
-const FEATURES_A_TASK: usize = 16;
+/// Number of rows that a task scores, and of features whose gradient a task sums.
+const ROWS_PER_TASK: usize = 32;
+const FEATURES_PER_TASK: usize = 16;
 
 /// A run of the batch solver.
 pub(super) struct Batch<'a> {
@@ -58,7 +59,7 @@ impl<'a> Batch<'a> {
     pub fn new(examples: Examples<'a>, options: &TrainOptions, batch: &BatchOptions, start: Option<&Linear>) -> Self {
         let mut sum = PenalisedSum { full: FullSum::new(examples, options), updates: 0, bound: 0.0 };
         let state = match start {
-            // From wherever it starts, a run ends where one from zero would.
+            // Tolerances are relative to the gradient at zero, so that the end does not depend on the start.
             Some(linear) => {
                 let first = sum.full.gradient_at_zero();
                 State { first, ..State::new(in_full_precision(linear), &mut sum) }
@@ -69,7 +70,7 @@ impl<'a> Batch<'a> {
         Batch { sum, minimiser: Lbfgs::new(state, limits, false), trace: Vec::new(), options: batch.clone() }
     }
 
-    /// The weights in full precision, (D + 1) × K with the biases last.
+    /// The weights in full precision: (features + 1) × classes, the biases last.
     pub fn weights(&self) -> &[f64] {
         &self.minimiser.state.x
     }
@@ -88,7 +89,7 @@ impl Run for Batch<'_> {
         if !bound.is_finite() {
             return Err(Error::Diverged { epoch: self.trace.len(), learning_rate: 0.0 });
         }
-        // The gradient falls about geometrically, so the share of decades that it fell is the share of work done.
+        // The gradient decreases about geometrically, so its logarithm measures the work done.
         let decades = iteration.gradient.max(f64::MIN_POSITIVE).log10() / self.options.tolerance.log10();
         let counted = iteration.number as f64 / self.options.iterations as f64;
         Ok(Some(Progress {
@@ -112,15 +113,13 @@ impl Run for Batch<'_> {
             (self.sum.updates, self.sum.bound) = (last.updates, last.bound);
         }
         let limits = Limits { tolerance: self.options.tolerance, iterations: self.options.iterations };
-        (self.minimiser, self.trace) = (Lbfgs::new(restored, limits, true), trace);
+        let reported = !trace.is_empty();
+        (self.minimiser, self.trace) = (Lbfgs::new(restored, limits, reported), trace);
         Ok(())
     }
 
     fn merge(&mut self, _: &[states::State]) -> Result<()> {
-        Err(Error::Mismatch {
-            found: "runs of the batch solver".into(),
-            allowed: "each of its steps uses all rows, so there is nothing to merge".into(),
-        })
+        Err(Error::Mismatch("runs of the batch solver cannot be merged: each of its steps uses all rows".into()))
     }
 
     fn snapshot(&self) -> Option<Scores> {
@@ -138,7 +137,10 @@ impl Run for Batch<'_> {
     }
 }
 
-/// The value of the objective summed over all rows, without the penalty.
+/// The objective summed over all rows, without the penalty.
+///
+/// # Panics
+/// If the shape of `linear` does not match the examples.
 pub fn bound(examples: &Examples<'_>, options: &TrainOptions, linear: &Linear) -> f64 {
     pool::run(|| {
         let full = FullSum::new(*examples, options);
@@ -151,7 +153,7 @@ fn in_full_precision(linear: &Linear) -> Vec<f64> {
     linear.table().iter().map(|&w| f64::from(w)).collect()
 }
 
-/// The penalised sum with its sign turned, and what its last evaluation gave.
+/// The negative of the penalised objective, and the result of its last evaluation.
 struct PenalisedSum<'a> {
     full: FullSum<'a>,
     updates: u64,
@@ -184,7 +186,7 @@ impl Function for PenalisedSum<'_> {
 
 struct FullSum<'a> {
     examples: Examples<'a>,
-    /// The rows without their zeros, where that is worth it.
+    /// The rows without zeros, if there are many.
     nonzero: Option<Nonzero>,
     objective: AllClasses,
     l2: f64,
@@ -193,8 +195,8 @@ struct FullSum<'a> {
     blocks: Vec<Block>,
 }
 
-/// Some rows, and their transpose: the entries of feature d are `offsets[d]..offsets[d + 1]`, rows rising. The bias is the last
-/// feature, 1 in every row.
+/// Some rows and their transpose: the entries of feature d are `offsets[d]..offsets[d + 1]`, in row order. The bias is
+/// the last feature, 1 in every row.
 struct Block {
     first: usize,
     rows: usize,
@@ -240,11 +242,12 @@ fn terms(row: Row<'_>) -> impl Iterator<Item = (usize, f32)> + Clone {
 impl<'a> FullSum<'a> {
     fn new(examples: Examples<'a>, options: &TrainOptions) -> Self {
         let bound = options.bound().cloned().unwrap_or_default();
+        let merged = most_frequent(&examples.mass(), bound.objective, bound.merge);
         let rows = (BLOCK / examples.classes).max(1);
         let mut full = FullSum {
             examples,
             nonzero: Nonzero::of(examples.rows),
-            objective: AllClasses::new(bound.objective, bound.merge, &examples.mass()),
+            objective: AllClasses::new(bound.objective, &merged, examples.classes),
             l2: options.l2.unwrap_or(0.0),
             penalty_on_bias: bound.penalty_on_bias,
             label_weights: LabelWeights::new(&examples, &options.class_weight),
@@ -263,7 +266,7 @@ impl<'a> FullSum<'a> {
         self.examples.classes
     }
 
-    /// Number of weights, the biases among them.
+    /// Number of weights, including the biases.
     fn weights(&self) -> usize {
         (self.features() + 1) * self.classes()
     }
@@ -278,7 +281,7 @@ impl<'a> FullSum<'a> {
         self.nonzero.as_ref().map_or(self.examples.rows.entries(), Nonzero::entries)
     }
 
-    /// The bound and the penalty; the gradient of penalty − bound.
+    /// Returns the bound and the penalty, and computes the gradient of penalty − bound.
     fn evaluate(&self, weights: &[f64], gradient: &mut [f64]) -> (f64, f64) {
         let bound = self.blocks.iter().enumerate().map(|(b, block)| {
             let (derivatives, bound) = self.derivatives(block, weights);
@@ -289,7 +292,7 @@ impl<'a> FullSum<'a> {
         (bound, self.add_penalty(weights, gradient))
     }
 
-    /// ‖∇‖ where all weights are zero.
+    /// ‖∇‖ at w = 0.
     fn gradient_at_zero(&self) -> f64 {
         let zero = vec![0.0; self.weights()];
         let mut gradient = zero.clone();
@@ -297,15 +300,18 @@ impl<'a> FullSum<'a> {
         lbfgs::dot(&gradient, &gradient).sqrt()
     }
 
-    /// The derivatives of the block's part of the bound in its scores, and that part.
+    /// The derivatives of a block's bound with respect to its scores, and the bound.
     fn derivatives(&self, block: &Block, weights: &[f64]) -> (Vec<f64>, f64) {
         let classes = self.classes();
         let mut derivatives = vec![0.0; block.rows * classes];
         let mut values = vec![0.0; block.rows];
-        derivatives.par_chunks_mut(ROWS_A_TASK * classes).zip(values.par_chunks_mut(ROWS_A_TASK)).enumerate().for_each(
-            |(task, (scores, values))| {
+        derivatives
+            .par_chunks_mut(ROWS_PER_TASK * classes)
+            .zip(values.par_chunks_mut(ROWS_PER_TASK))
+            .enumerate()
+            .for_each(|(task, (scores, values))| {
                 let (mut scratch, mut label_weights) = (Scratch::default(), Vec::new());
-                let first = block.first + task * ROWS_A_TASK;
+                let first = block.first + task * ROWS_PER_TASK;
                 for ((n, scores), value) in (first..).zip(scores.chunks_mut(classes)).zip(values) {
                     self.scores(n, weights, scores);
                     let id = self.examples.id(n);
@@ -313,8 +319,7 @@ impl<'a> FullSum<'a> {
                     self.label_weights.of_row(id, labels, &mut label_weights);
                     *value = self.objective.value_and_gradient(labels, &label_weights, scores, &mut scratch);
                 }
-            },
-        );
+            });
         let bound = values.iter().sum();
         (derivatives, bound)
     }
@@ -325,7 +330,8 @@ impl<'a> FullSum<'a> {
         add_rows(weights, terms(self.row(n)).map(|(feature, x)| (feature, f64::from(x))), scores);
     }
 
-    /// Adds Σ_n factor(x) · derivatives of a block's rows to each feature, or begins these sums: −XᵀG with factor −x.
+    /// Adds Σ_n factor(x) · derivatives over a block's rows to each feature, starting from 0 if `begin` is set. The
+    /// factor −x gives −XᵀG.
     fn add_products(
         &self,
         block: &Block,
@@ -335,8 +341,8 @@ impl<'a> FullSum<'a> {
         factor: impl Fn(f64) -> f64 + Sync,
     ) {
         let classes = self.classes();
-        gradient.par_chunks_mut(FEATURES_A_TASK * classes).enumerate().for_each(|(task, gradient)| {
-            for (feature, gradient) in (task * FEATURES_A_TASK..).zip(gradient.chunks_mut(classes)) {
+        gradient.par_chunks_mut(FEATURES_PER_TASK * classes).enumerate().for_each(|(task, gradient)| {
+            for (feature, gradient) in (task * FEATURES_PER_TASK..).zip(gradient.chunks_mut(classes)) {
                 if begin {
                     gradient.fill(0.0);
                 }
@@ -346,7 +352,7 @@ impl<'a> FullSum<'a> {
         });
     }
 
-    /// Adds λw to the gradient; λ/2·‖w‖².
+    /// Adds λw to the gradient; returns λ/2·‖w‖².
     fn add_penalty(&self, weights: &[f64], gradient: &mut [f64]) -> f64 {
         let l2 = self.l2;
         let penalised = match self.penalty_on_bias {

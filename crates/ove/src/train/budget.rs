@@ -1,23 +1,22 @@
-//! How much memory the weights of a model may take.
+//! The memory budget of the weights.
 
 use crate::error::{Error, Result};
 use crate::options::{LinearOptions, ScoreOptions, Solver, StepKind, TrainOptions};
 use crate::platform::bytes::Bytes;
 
-/// What lists of all features may take whatever `memory` says of the weights.
+/// Bytes that lists of all features may take with any memory budget.
 const LISTS: u64 = 1 << 30;
 
-/// Bytes per feature of the lists that every way to train makes.
+/// Bytes per feature of the lists that every solver needs.
 const LIST_BYTES: u64 = 32;
 
-/// Bytes per weight of trees: four while their nodes learn, and again where prediction needs them, with the places of
-/// both.
+/// Bytes per weight of trees: a weight and its index, during training and again for prediction.
 const TREE_BYTES: u64 = 12;
 
-/// Lets linear weights share cells if a table for all of them exceeds `memory`, before anything is allocated.
+/// Switches linear scores to hashed weights if a dense table exceeds the budget, before anything is allocated.
 ///
 /// # Errors
-/// [`Error::Mismatch`] where they may not share, or where that does not help.
+/// [`Error::Mismatch`] if the weights exceed the budget and hashing is not possible.
 pub(super) fn fit_to_memory(
     options: &mut TrainOptions,
     features: usize,
@@ -25,24 +24,21 @@ pub(super) fn fit_to_memory(
     may_share: bool,
 ) -> Result<()> {
     let memory = options.memory;
-    // A mistaken number of a feature must not fill the memory.
+    // A wrong feature number in the data must not exhaust the memory.
     let lists = Bytes(features as u64 * LIST_BYTES);
     if lists.0 > memory.0.max(LISTS) {
-        return Err(Error::Mismatch {
-            found: format!("{features} features need {lists} for their lists alone"),
-            allowed: format!("`memory` allows {memory}"),
-        });
+        let message = format!("{features} features need {lists} for their lists alone; `memory` allows {memory}");
+        return Err(Error::Mismatch(message));
     }
-    let too_large = |what: String, needed: Bytes| {
-        Err(Error::Mismatch { found: format!("{what} need {needed}"), allowed: format!("`memory` allows {memory}") })
-    };
+    let too_large =
+        |what: String, needed: Bytes| Err(Error::Mismatch(format!("{what} need {needed}; `memory` allows {memory}")));
     match options.scores.as_mut() {
         Some(ScoreOptions::Linear(LinearOptions { cells: Some(_), .. })) => Ok(()),
         Some(ScoreOptions::Linear(linear)) => {
             let (bytes_per_cell, solver) = match &linear.solver {
-                // Six vectors in 64 bits and six pairs of vectors in 32 take 96 bytes; the rest is for derivatives.
+                // Six vectors of f64 and six pairs of vectors of f32 take 96 bytes; the rest is for derivatives.
                 Solver::Batch(_) => (16 * 8, "batch"),
-                // The model takes the memory of the cells that it is made from.
+                // The model reuses the memory of the cells.
                 Solver::Stochastic(stochastic) if stochastic.step == StepKind::Sgd => (4, "stochastic"),
                 Solver::Stochastic(_) => (12, "stochastic"),
             };
@@ -59,7 +55,7 @@ pub(super) fn fit_to_memory(
             Ok(())
         }
         Some(ScoreOptions::Factored(factored)) => {
-            // A number while it learns and a number in the model, and two more per vector.
+            // A number in training and one in the model, and two more per vector.
             let vectors = (features + classes) as u64;
             let needed = Bytes(vectors * (8 * factored.rank as u64 + 8));
             match needed.0 <= memory.0 {
@@ -71,17 +67,14 @@ pub(super) fn fit_to_memory(
     }
 }
 
-/// Refuses trees whose weights have outgrown the budget.
+/// Fails if the weights of trees exceed the budget.
 pub(super) fn check_trees(memory: Bytes, trees: usize, weights: usize) -> Result<()> {
     let needed = Bytes(weights as u64 * TREE_BYTES);
     if needed.0 <= memory.0 {
         return Ok(());
     }
-    Err(Error::Mismatch {
-        found: format!("{trees} trees need more than {needed} for their weights"),
-        allowed: format!(
-            "`memory` allows {memory}; fewer trees need less, and the weights of the stochastic solver can share what \
-             there is"
-        ),
-    })
+    Err(Error::Mismatch(format!(
+        "{trees} trees need more than {needed} for their weights; `memory` allows {memory}; try fewer trees, or the \
+         stochastic solver, which can hash its weights"
+    )))
 }

@@ -1,35 +1,37 @@
-//! Temperature scaling: how sure a softmax may be, by held-out rows.
+//! Temperature scaling: calibrates the confidence of a softmax on held-out rows.
 //!
-//! Sampled classes and a run that is short of its maximum leave probabilities that are too sure or not sure enough; a
-//! temperature T mends most of it:
+//! With sampled negatives, or before the optimum is reached, probabilities are over- or underconfident; a temperature T
+//! corrects most of it:
 //!
 //! ```text
-//! p(k | x) = e^{f_k/T} / Σ_m e^{f_m/T}        T makes the held-out labels most probable
+//! p(k | x) = e^{f_k/T} / Σ_m e^{f_m/T}        T maximises the probability of the held-out labels
 //! ```
 //!
-//! Runs and learning rates are compared by that maximum too, so that none wins by being rightly unsure.
+//! Epochs and learning rates are also compared at their best T, so that the choice does not depend on their confidence.
 
 use rayon::prelude::*;
 
 use crate::data::{Examples, Row};
 
-/// Newton steps at most, and when they are small enough.
+/// Maximum number of Newton steps, and the relative step at which they stop.
 const STEPS: usize = 30;
 const SMALL: f64 = 1e-5;
 
-/// Fills in the scores of all classes for a row.
+/// Computes the scores of all classes for a row.
 pub(crate) type ScoresOf<'a> = dyn Fn(Row<'_>, &mut [f32]) + Sync + 'a;
 
-/// The temperature that held-out rows prefer.
+/// The optimal temperature on some rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Temperature {
     /// T.
     pub temperature: f64,
-    /// −log p(label) under it, averaged over all labels.
+    /// −log p(label) at this temperature, averaged over all labels.
     pub nlpd: f64,
 }
 
-/// Fits the temperature of these scores on rows. −Σ log p is convex in β = 1/T, and Newton's steps find its minimum:
+/// Fits the temperature of scores on rows.
+///
+/// −Σ log p is convex in β = 1/T and is minimised by Newton's method:
 ///
 /// ```text
 /// d/dβ = Σ_n (E_p[f] − f_y)        d²/dβ² = Σ_n Var_p[f]
@@ -48,30 +50,97 @@ pub(crate) fn fit_temperature(rows: &Examples<'_>, scores: &ScoresOf<'_>) -> Tem
             break;
         }
     }
-    let [surprise, _, _, labels] = moments(rows, scores, beta);
-    Temperature { temperature: 1.0 / beta, nlpd: surprise / labels }
+    let [loss, _, _, labels] = moments(rows, scores, beta);
+    Temperature { temperature: 1.0 / beta, nlpd: loss / labels }
 }
 
-/// −Σ log p(label), its two derivatives, and the number of labels.
+/// −Σ log p(label), its first two derivatives with respect to β, and the number of labels.
 fn moments(rows: &Examples<'_>, scores: &ScoresOf<'_>, beta: f64) -> [f64; 4] {
-    let of_row = |room: &mut Vec<f32>, n: usize| {
+    let of_row = |buffer: &mut Vec<f32>, n: usize| {
         let id = rows.id(n);
         let labels = &rows.labels[id];
-        scores(rows.rows.row(id), room);
-        let largest = f64::from(room.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+        scores(rows.rows.row(id), buffer);
+        let largest = f64::from(buffer.iter().copied().fold(f32::NEG_INFINITY, f32::max));
         let (mut sum, mut first, mut second) = (0.0, 0.0, 0.0);
-        for &score in &*room {
+        for &score in &*buffer {
             // Relative to the largest, so that nothing overflows.
-            let lack = f64::from(score) - largest;
-            let e = (beta * lack).exp();
-            (sum, first, second) = (sum + e, first + e * lack, second + e * lack * lack);
+            let score = f64::from(score) - largest;
+            let e = (beta * score).exp();
+            (sum, first, second) = (sum + e, first + e * score, second + e * score * score);
         }
         let (mean, count) = (first / sum, labels.len() as f64);
-        let own: f64 = labels.iter().map(|&label| f64::from(room[label as usize]) - largest).sum();
-        let surprise = count * sum.ln() - beta * own;
-        [surprise, count * mean - own, count * (second / sum - mean * mean), count]
+        let own: f64 = labels.iter().map(|&label| f64::from(buffer[label as usize]) - largest).sum();
+        let loss = count * sum.ln() - beta * own;
+        [loss, count * mean - own, count * (second / sum - mean * mean), count]
     };
     let all = (0..rows.len()).into_par_iter().map_init(|| vec![0.0; rows.classes], of_row);
     // Summed in order: the same bits for any number of threads.
     all.collect::<Vec<[f64; 4]>>().iter().fold([0.0; 4], |sum, of| std::array::from_fn(|i| sum[i] + of[i]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Dataset;
+    use crate::platform::random::Stream;
+    use crate::scores::{Linear, probabilities};
+    use crate::with_threads;
+
+    const FEATURES: usize = 6;
+    const CLASSES: usize = 8;
+
+    /// Weights between −2 and 2, times a factor.
+    fn truth(factor: f32) -> Linear {
+        let mut random = Stream::of(&[5]);
+        let weight = |_| factor * (4.0 * random.uniform() as f32 - 2.0);
+        Linear::new(CLASSES, (0..(FEATURES + 1) * CLASSES).map(weight).collect())
+    }
+
+    /// Rows whose classes are drawn from the probabilities of the truth.
+    fn data(rows: usize) -> Dataset {
+        let (truth, mut random) = (truth(1.0), Stream::of(&[0, 3]));
+        let mut data = Dataset::new(FEATURES, (0..CLASSES).map(|k| k.to_string()).collect());
+        let indices: Vec<u32> = (0..FEATURES as u32).collect();
+        let mut scores = vec![0.0; CLASSES];
+        for _ in 0..rows {
+            let values: Vec<f32> = (0..FEATURES).map(|_| 2.0 * random.uniform() as f32 - 1.0).collect();
+            values.iter().zip(0..).for_each(|(&value, feature)| data.push_entry(feature, value));
+            truth.scores(Row { indices: &indices, values: &values }, &mut scores);
+            let (mut left, mut label) = (random.uniform(), 0);
+            for p in probabilities(&scores) {
+                left -= p;
+                if left < 0.0 {
+                    break;
+                }
+                label += 1;
+            }
+            data.end_row(&[label.min(CLASSES as u32 - 1)]);
+        }
+        data
+    }
+
+    #[test]
+    fn the_temperature_undoes_a_factor() {
+        let data = data(20_000);
+        let rows = Examples::of(&data);
+        let fit = |linear: &Linear| fit_temperature(&rows, &|row, out| linear.scores(row, out));
+        let right = fit(&truth(1.0));
+        assert!((right.temperature - 1.0).abs() < 0.03, "{right:?}");
+        for factor in [0.2, 3.0, 20.0] {
+            let scaled = truth(factor);
+            let found = fit(&scaled);
+            let temperature = found.temperature / f64::from(factor) / right.temperature;
+            assert!((temperature - 1.0).abs() < 1e-3, "{factor}: {found:?}");
+            assert!((found.nlpd - right.nlpd).abs() < 1e-5, "{factor}: {found:?}");
+            assert_eq!(with_threads(1, || fit(&scaled)).unwrap(), with_threads(3, || fit(&scaled)).unwrap());
+        }
+        // By hand: −log p of the labels under the truth.
+        let (truth, mut scores) = (truth(1.0), vec![0.0; CLASSES]);
+        let of_row = |n: usize| {
+            truth.scores(data.rows().row(n), &mut scores);
+            -probabilities(&scores)[data.labels[n][0] as usize].ln()
+        };
+        let nlpd = (0..data.len()).map(of_row).sum::<f64>() / data.len() as f64;
+        assert!(right.nlpd <= nlpd && nlpd - right.nlpd < 1e-3, "{nlpd} {right:?}");
+    }
 }

@@ -1,7 +1,8 @@
-//! The non-parametric case (section 2.2): probabilities of K values from how often each occurs.
+//! The non-parametric case (section 2.2): the probabilities of K values from their counts.
 //!
-//! It is the model with no features, only a bias a class. Exact likelihood and one-vs-each bound share their maximum,
-//! f_k = log N_k + c (proposition 2); Bouchard's bound has f_k = 2 log N_k + c at K = 2 (proposition 3) and no closed form beyond.
+//! This is the model without features, only a bias per class. Exact likelihood and one-vs-each bound have the same
+//! maximum, f_k = log N_k + c (proposition 2); Bouchard's bound has f_k = 2 log N_k + c at K = 2 (proposition 3) and no
+//! closed form for K > 2.
 
 use std::ops::ControlFlow;
 
@@ -16,25 +17,25 @@ use crate::scores::Scores;
 use crate::train::batch::Batch;
 use crate::train::training::{Progress, Run, Start, Training};
 
-/// Follows an estimate, and may stop it. The function gives the scores of all values that occur, as they are now.
+/// A callback that observes an estimate and may stop it; its second argument returns the current scores.
 pub type Watch<'a> = dyn FnMut(&Progress, &dyn Fn() -> Vec<f64>) -> ControlFlow<()> + Send + 'a;
 
-/// How the maximum is found.
+/// The method that finds the maximum, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Method {
-    /// By its formula, where there is one.
+    /// The closed form, if there is one.
     ClosedForm,
-    /// L-BFGS on the full sum.
+    /// L-BFGS on the sum over all points.
     Batch,
-    /// Subsampled points and remaining values (section 4.1).
+    /// Stochastic gradients with sampled points and values (section 4.1).
     Stochastic,
 }
 
 names!(Method, "method", { ClosedForm => "closed-form", Batch => "batch", Stochastic => "stochastic" });
 
 impl Method {
-    /// The formula where there is one, else the full sum.
+    /// The closed form if there is one, else the batch solver, or the stochastic one for a sampled objective.
     pub fn best_for(objective: Objective, values: usize) -> Method {
         match objective {
             Objective::Softmax | Objective::OneVsEach => Method::ClosedForm,
@@ -45,18 +46,17 @@ impl Method {
     }
 }
 
-/// Estimates the probabilities of values that occur `counts` times. A value that never occurs has probability 0.
+/// Estimates the probabilities of values from their counts. A value with count 0 has probability 0.
+///
+/// The options are those of linear scores.
 ///
 /// # Errors
-/// No value occurs, or the method does not suit the objective of the options, which are those of linear scores.
+/// [`Error::Mismatch`] if no count is positive, [`Error::Setting`] if the method does not support the objective.
 pub fn estimate(counts: &[u64], method: Method, options: &TrainOptions, watch: &mut Watch<'_>) -> Result<Vec<f64>> {
-    let seen: Vec<usize> = (0..counts.len()).filter(|&k| counts[k] > 0).collect();
-    let positive: Vec<u64> = seen.iter().map(|&k| counts[k]).collect();
-    if seen.is_empty() {
-        return Err(Error::Mismatch {
-            found: "no value that occurs".into(),
-            allowed: "at least one count is positive".into(),
-        });
+    let present: Vec<usize> = (0..counts.len()).filter(|&k| counts[k] > 0).collect();
+    let positive: Vec<u64> = present.iter().map(|&k| counts[k]).collect();
+    if present.is_empty() {
+        return Err(Error::Mismatch("at least one count must be positive".into()));
     }
     let scores = match (positive.len(), method) {
         (1, _) => vec![0.0],
@@ -66,7 +66,7 @@ pub fn estimate(counts: &[u64], method: Method, options: &TrainOptions, watch: &
     };
     let total = log_sum_exp(scores.iter().copied());
     let mut probabilities = vec![0.0; counts.len()];
-    for (k, score) in seen.into_iter().zip(scores) {
+    for (k, score) in present.into_iter().zip(scores) {
         probabilities[k] = (score - total).exp();
     }
     Ok(probabilities)
@@ -78,14 +78,14 @@ fn closed_form(counts: &[u64], objective: Objective) -> Result<Vec<f64>> {
         Objective::Bouchard if counts.len() == 2 => 2.0,
         Objective::Bouchard | Objective::Merged | Objective::SampledSoftmax => {
             let must =
-                "be batch or stochastic: only softmax and one-vs-each have a formula, and bouchard for two values";
+                "be batch or stochastic: only softmax, one-vs-each and bouchard with two values have a closed form";
             return Err(Error::setting("method", must, format!("closed-form for {objective}")));
         }
     };
     Ok(counts.iter().map(|&count| factor * (count as f64).ln()).collect())
 }
 
-/// One row per value, which counts as often as the value occurs.
+/// One row per value, weighted by its count.
 fn by_batch(counts: &[u64], options: &TrainOptions, watch: &mut Watch<'_>) -> Result<Vec<f64>> {
     let labels = Labels::single((0..counts.len() as u32).collect());
     let weights: Vec<f64> = counts.iter().map(|&count| count as f64).collect();
@@ -111,7 +111,7 @@ fn by_batch(counts: &[u64], options: &TrainOptions, watch: &mut Watch<'_>) -> Re
 fn by_sampling(counts: &[u64], options: &TrainOptions, watch: &mut Watch<'_>) -> Result<Vec<f64>> {
     let points = counts.iter().sum::<u64>();
     if points > u64::from(u32::MAX) {
-        let must = format!("be batch for more than {} points: stochastic holds each of them", u32::MAX);
+        let must = format!("be batch for more than {} points", u32::MAX);
         return Err(Error::setting("method", must, format!("stochastic for {points}")));
     }
     let points = counts.iter().zip(0..).flat_map(|(&count, k)| std::iter::repeat_n(k, count as usize));
@@ -131,6 +131,6 @@ fn by_sampling(counts: &[u64], options: &TrainOptions, watch: &mut Watch<'_>) ->
 
 /// The scores of a model without features.
 fn biases(scores: &Scores) -> Vec<f64> {
-    let linear = scores.linear().expect("linear scores were trained");
+    let linear = scores.linear().expect("the scores are linear");
     linear.bias().iter().map(|&f| f64::from(f)).collect()
 }

@@ -1,32 +1,38 @@
-//! Checkpoints: the whole state of a run in a file, so that a run that was stopped, by whatever, goes on and ends in the same bits as one
-//! that never was.
+//! Checkpoints: the whole state of a run in a file.
 //!
-//! A solver hands `save` to whoever watches it ([`Progress::save`](crate::Progress::save)), and [`train_with`](crate::train::train_with)
-//! goes on from a [`Saved`] state. [`Checkpoints`] is a folder of them: it says when the next one is due, numbers them, and keeps the last
-//! two. Each is written beside its place, synced and renamed, and carries a checksum; one that is not whole is passed over.
+//! A run that is resumed from a checkpoint ends in the same bits as one that was never interrupted.
+//! [`Training::save`](super::Training::save) writes a checkpoint and [`Training::restore`](super::Training::restore)
+//! resumes from a [`Saved`] one. [`Checkpoints`] is a folder of them: it decides when the next one is due, numbers
+//! them, and keeps the last two. Files are written atomically and have a checksum; damaged ones are skipped.
 //!
 //! ```
-//! use std::ops::ControlFlow;
 //! use ove::train::checkpoint::{Checkpoints, Every};
-//! use ove::train::{Begin, Problem, train, train_with};
-//! use ove::{Options, synthetic};
+//! use ove::train::{Start, Training};
+//! use ove::{Examples, TrainOptions, synthetic};
 //!
 //! let data = synthetic::plane(200, 0);
-//! let problem = Problem { rows: data.rows(), labels: &data.labels, row_weights: &[], classes: 5 };
-//! let options = Options::default();
+//! let settings = serde_json::json!({ "scores": "linear", "epochs": 5, "learning_rate": 0.1, "batch": 50 });
+//! let options = TrainOptions::from_settings(&settings)?;
+//! let start = || Training::new(Examples::of(&data), &options, Start::default());
 //! let folder = tempfile::tempdir().unwrap();
 //! let mut checkpoints = Checkpoints::new(folder.path(), Every::Epochs(1))?;
-//! train(&problem, &options, &mut |progress| {
+//!
+//! let mut interrupted = start()?;
+//! while let Some(progress) = interrupted.step()? {
 //!     if checkpoints.is_due(progress.epochs) {
-//!         checkpoints.write(progress.epochs, progress.save).unwrap();
+//!         checkpoints.write(progress.epochs, &|path| interrupted.save(path))?;
 //!     }
-//!     if progress.epochs < 2.5 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) } // a power cut
-//! })?;
-//! let saved = checkpoints.newest()?.saved;
-//! let begin = Begin { saved: saved.as_ref(), ..Begin::default() };
-//! let resumed = train_with(begin, &problem, &options, &mut |_| ControlFlow::Continue(()))?;
-//! let undisturbed = train(&problem, &options, &mut |_| ControlFlow::Continue(()))?;
-//! assert_eq!(resumed.linear, undisturbed.linear);
+//!     if progress.epochs > 2.5 {
+//!         break; // a power failure
+//!     }
+//! }
+//! let saved = checkpoints.newest()?.saved.expect("two epochs were saved");
+//!
+//! let (mut resumed, mut whole) = (start()?, start()?);
+//! resumed.restore(&saved)?;
+//! while resumed.step()?.is_some() {}
+//! while whole.step()?.is_some() {}
+//! assert_eq!(resumed.finish()?.scores, whole.finish()?.scores);
 //! # Ok::<(), ove::Error>(())
 //! ```
 
@@ -45,21 +51,21 @@ pub use identity::Identity;
 pub(crate) use state::{F32, F64, Table, U16, U32, write};
 pub use state::{Saved, State, StateReader};
 
-/// How many are kept: if the newest is damaged, there is the one before.
+/// Number of checkpoints that are kept: if the newest is damaged, the previous one can be used.
 const KEPT: usize = 2;
 
-/// The names are numbers with this ending.
+/// The file extension; the file names are numbers.
 const ENDING: &str = "checkpoint";
 
-/// Writes the state of a run to a file.
+/// A function that writes the state of a run to a file.
 pub type Save<'a> = dyn Fn(&Path) -> Result<()> + 'a;
 
-/// How often a checkpoint is written.
+/// The interval between checkpoints.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Every {
-    /// Once in so much time.
+    /// A duration.
     Time(Duration),
-    /// After so many epochs (of the batch solver: iterations).
+    /// A number of epochs (for the batch solver: iterations).
     Epochs(u32),
 }
 
@@ -82,7 +88,7 @@ impl fmt::Display for Every {
 impl FromStr for Every {
     type Err = Error;
 
-    /// `30s`, `5min`, `2h` or `1epoch`.
+    /// Parses `30s`, `5min`, `2h` or `1epoch`.
     fn from_str(text: &str) -> Result<Self> {
         let bad = || {
             let must = "be a time such as 30s, 5min or 2h, or a number of epochs such as 1epoch";
@@ -104,21 +110,24 @@ pub struct Checkpoints {
     every: Every,
     /// The number of the newest one.
     number: u64,
-    /// When and after how many epochs it was written.
+    /// The time when it was written, and the number of epochs.
     written: (Instant, f64),
 }
 
-/// What a folder holds to go on from.
+/// The newest usable checkpoint of a folder.
 #[derive(Debug, Default)]
 pub struct Newest {
-    /// The newest whole checkpoint.
+    /// The newest checkpoint that is not damaged.
     pub saved: Option<Saved>,
-    /// Why those that are newer still cannot be used.
+    /// The errors of newer checkpoints, which were skipped.
     pub passed_over: Vec<Error>,
 }
 
 impl Checkpoints {
-    /// Makes the folder, unless it is there. What an earlier run was writing when it was killed is removed.
+    /// Creates the folder if it does not exist, and removes incomplete files of a killed run.
+    ///
+    /// # Errors
+    /// [`Error::File`] if the folder cannot be created or read.
     pub fn new(folder: &Path, every: Every) -> Result<Self> {
         fs::create_dir_all(folder).map_err(|e| Error::file(folder, e))?;
         for path in files(folder)? {
@@ -131,12 +140,15 @@ impl Checkpoints {
         Ok(Checkpoints { folder: folder.to_owned(), every, number, written: (Instant::now(), 0.0) })
     }
 
-    /// Whether there is any.
+    /// Whether there is no checkpoint.
     pub fn is_empty(&self) -> bool {
         self.number == 0
     }
 
-    /// The newest one that is whole.
+    /// Opens the newest checkpoint that is not damaged.
+    ///
+    /// # Errors
+    /// [`Error::File`] if the folder cannot be read.
     pub fn newest(&self) -> Result<Newest> {
         let mut newest = Newest::default();
         for (_, path) in numbered(&self.folder)?.into_iter().rev() {
@@ -151,7 +163,7 @@ impl Checkpoints {
         Ok(newest)
     }
 
-    /// Whether the time has come for the next one, after so many epochs.
+    /// Whether the next checkpoint is due after the given number of epochs.
     pub fn is_due(&self, epochs: f64) -> bool {
         match self.every {
             Every::Time(time) => self.written.0.elapsed() >= time,
@@ -159,11 +171,14 @@ impl Checkpoints {
         }
     }
 
-    /// Writes the next one and removes all but the last two. If that fails, the earlier ones are still there.
+    /// Writes the next checkpoint and removes all but the last two. After a failure, the earlier ones are still there.
+    ///
+    /// # Errors
+    /// Those of `save`, and [`Error::File`] if an old checkpoint cannot be removed.
     pub fn write(&mut self, epochs: f64, save: &Save<'_>) -> Result<()> {
         let path = self.folder.join(format!("{:06}.{ENDING}", self.number + 1));
         let saved = save(&path);
-        // The next attempt after a failure also waits its time.
+        // After a failure, the next attempt also waits for the interval.
         self.written = (Instant::now(), epochs);
         saved?;
         self.number += 1;
@@ -174,12 +189,15 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Sets where a run was resumed, so that the next checkpoint is due from there.
+    /// Sets the epoch at which a run was resumed, from which the next checkpoint is due.
     pub fn resumed_at(&mut self, epochs: f64) {
         self.written = (Instant::now(), epochs);
     }
 
-    /// Removes all: the run is at its end.
+    /// Removes all checkpoints, at the end of a run.
+    ///
+    /// # Errors
+    /// [`Error::File`] if one cannot be removed.
     pub fn clear(&self) -> Result<()> {
         for (_, path) in numbered(&self.folder)? {
             fs::remove_file(&path).map_err(|e| Error::file(&path, e))?;
@@ -188,7 +206,7 @@ impl Checkpoints {
     }
 }
 
-/// The checkpoints in a folder, the oldest first.
+/// The checkpoints of a folder, oldest first.
 fn numbered(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
     let number = |path: &Path| -> Option<u64> {
         let is_one = path.extension() == Some(OsStr::new(ENDING));

@@ -1,26 +1,26 @@
-//! Early stopping: a run ends when held-out rows have not gained for several epochs.
+//! Early stopping: a run ends when the validation loss has not improved for several epochs.
 
 use serde::{Deserialize, Serialize};
 
-/// Epochs in a row that may pass without a gain on held-out rows.
+/// Number of consecutive epochs without improvement after which a run stops.
 const PATIENCE: usize = 3;
 
-/// The best epoch so far.
+/// The best validation loss so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct EarlyStopping {
-    /// The least nlpd of held-out rows, and the number of epochs since.
+    /// The lowest nlpd of the validation rows, and the number of epochs since.
     best: Option<(f64, usize)>,
 }
 
 impl EarlyStopping {
-    /// Takes the nlpd of held-out rows after an epoch; whether the run is to stop.
+    /// Records the nlpd of the validation rows after an epoch; returns whether the run should stop.
     pub fn stops_after(&mut self, nlpd: f64) -> bool {
         let (least, since) = self.best.unwrap_or((f64::INFINITY, 0));
         self.best = Some(if nlpd < least { (nlpd, 0) } else { (least, since + 1) });
         self.has_stopped()
     }
 
-    /// Whether held-out rows have ended the run.
+    /// Whether the run should stop.
     pub fn has_stopped(&self) -> bool {
         self.best.is_some_and(|(_, since)| since >= PATIENCE)
     }

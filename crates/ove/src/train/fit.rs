@@ -1,8 +1,8 @@
-//! The whole policy of training, once, for every interface.
+//! The whole training procedure, shared by the command line, Python and Rust.
 //!
-//! What is not given is chosen here: the scores by the number of classes, cells by the memory that is allowed, epochs and
-//! learning rate by held-out rows. Then the run, with a smaller learning rate if it diverges and early stopping; then the
-//! temperature, and the card.
+//! Settings that are not given are chosen first: the score function by the number of classes, hashing by the memory
+//! budget, epochs and learning rate on held-out validation rows. Then comes the training run, with early stopping and a
+//! smaller learning rate if it diverges, and finally temperature scaling and the model card.
 
 use std::ops::ControlFlow;
 
@@ -19,85 +19,86 @@ use crate::platform::pool;
 use crate::scores::Scores;
 use crate::text::Text;
 
-/// By how much a learning rate that diverges is made smaller at most.
+/// Smallest learning rate that is tried after divergence, relative to the first.
 const SMALLEST: f64 = 1e-6;
 
-/// What a fit begins with, beside data and options.
+/// Optional inputs of [`fit_with`].
 #[derive(Debug, Clone, Default)]
 pub struct FitStart<'a> {
-    /// A model to go on with; the data has to be numbered as it numbers classes and features ([`Model::align`]).
+    /// A model to continue from; the data must use its numbering of classes and features ([`Model::align`]).
     pub from: Option<&'a Model>,
     /// A checkpoint to resume.
     pub saved: Option<&'a Saved>,
-    /// Rows that were never meant for training; what held-out rows decide is then decided by some of these.
+    /// Validation rows, used in place of held-out training rows.
     pub validation: Option<&'a Dataset>,
-    /// How texts became the rows, for the model's card.
+    /// The text pipeline that produced the rows, for the model card.
     pub text: Option<Text>,
 }
 
-/// What was chosen on held-out rows.
+/// The settings that were chosen on validation rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Chosen {
     /// The learning rate.
     pub learning_rate: f64,
-    /// Epochs at most.
+    /// Maximum number of epochs.
     pub epochs: usize,
-    /// Number of held-out rows.
+    /// Number of validation rows.
     pub rows: usize,
 }
 
-/// What happens along a fit.
+/// An event during [`fit()`].
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// A learning rate is being tried.
+    /// A step of the learning rate search.
     Choosing,
     /// Learning rate and epochs are chosen.
     Chosen(Chosen),
-    /// There are too few rows to hold some out, so that nothing is chosen and no temperature fitted.
+    /// There are too few rows for a validation split: nothing is chosen, and no temperature is fitted.
     TooFewRows,
-    /// Rows are held out of training, or were given for it.
+    /// The validation rows, held out of training or given.
     HeldOut(Examples<'a>),
-    /// The run took a step.
+    /// The training run took a step.
     Step {
         /// The run, which can be saved or copied now.
         training: &'a Training<'a>,
-        /// How far it is.
+        /// Its progress.
         progress: &'a Progress,
     },
-    /// The run diverged, and begins anew with this learning rate.
+    /// The run diverged and starts again with a smaller learning rate.
     Retrying {
-        /// A tenth of the one before.
+        /// The new learning rate, a tenth of the previous one.
         learning_rate: f64,
     },
-    /// The run is over.
+    /// The training run ended.
     Trained(&'a Trained),
-    /// A temperature was fitted on held-out rows.
+    /// A temperature was fitted on validation rows.
     Calibrated {
-        /// T.
+        /// The temperature T.
         temperature: f64,
-        /// Number of held-out rows.
+        /// Number of validation rows.
         rows: usize,
     },
 }
 
-/// What to do with a run that is stopped.
+/// What to do when a fit is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// Make a model of what was reached.
+    /// Stop training and return the model so far.
     Keep,
-    /// Make nothing: the fit ends with [`Error::Stopped`].
+    /// Return [`Error::Stopped`].
     Discard,
 }
 
-/// Follows a fit, and may stop it.
+/// A callback that observes a fit and may stop it.
 pub type Watch<'a> = dyn FnMut(Event<'_>) -> ControlFlow<Stop> + Send + 'a;
 
-/// Trains a model on rows, choosing what the options leave open.
+/// Trains a model, choosing the settings that are not given.
 ///
 /// # Errors
-/// Settings out of range, rows that cannot be trained on, weights that do not fit into memory, divergence.
+/// [`Error::Setting`] or [`Error::Unused`] for invalid settings, [`Error::Mismatch`] for rows that cannot be trained on
+/// or weights that exceed the memory budget, [`Error::Diverged`], and [`Error::Stopped`] after [`Stop::Discard`].
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -105,8 +106,8 @@ pub type Watch<'a> = dyn FnMut(Event<'_>) -> ControlFlow<Stop> + Send + 'a;
 ///
 /// let data = synthetic::plane(200, 0); // five classes in the plane
 /// let model = fit(&data, &TrainOptions::default(), |_| ControlFlow::Continue(()))?;
-/// let best = model.top_k(data.rows(), 1);
-/// assert_eq!(best.len(), 200);
+/// let top = model.top_k(data.rows(), 1);
+/// assert_eq!(top.len(), 200);
 /// # Ok::<(), ove::Error>(())
 /// ```
 pub fn fit<'a>(
@@ -117,10 +118,10 @@ pub fn fit<'a>(
     fit_with(data, options, FitStart::default(), &mut watch)
 }
 
-/// Trains a model that goes on from another, resumes a checkpoint, or is given rows for validation.
+/// [`fit()`] that can continue from a model, resume a checkpoint, or use given validation rows.
 ///
 /// # Errors
-/// As [`fit`], and [`Error::Stopped`] if it was stopped with [`Stop::Discard`].
+/// Those of [`fit()`], and [`Error::Mismatch`] if the model or checkpoint does not match the data and options.
 pub fn fit_with<'a>(
     data: impl Into<FitData<'a>>,
     options: &TrainOptions,
@@ -139,7 +140,7 @@ struct Fit<'f, 'w, 'x> {
     watch: &'w mut Watch<'x>,
 }
 
-/// The rows that a fit trains on, and those that it holds out.
+/// The indices of the rows to train on, `None` for all, and of the validation rows.
 struct Split {
     train: Option<Vec<u32>>,
     held_out: Option<Vec<u32>>,
@@ -165,7 +166,7 @@ impl Fit<'_, '_, '_> {
         let given = self.start.validation.map_or(all, |data| Examples::of(data).with_classes(all.classes));
         let held_out = held_out.as_deref().map(|index| given.with_index(index));
         if let Some(rows) = held_out {
-            self.tell(Event::HeldOut(rows))?;
+            self.notify(Event::HeldOut(rows))?;
         }
         if chooses {
             self.choose(&mut options, &examples, held_out.as_ref())?;
@@ -173,7 +174,7 @@ impl Fit<'_, '_, '_> {
         let from = self.start.from.map(|model| grown(model, &all)).transpose()?;
         let start = Start { scores: from.as_ref(), validation: held_out.filter(|_| chooses) };
         let trained = self.train(&mut options, examples, start)?;
-        self.tell(Event::Trained(&trained))?;
+        self.notify(Event::Trained(&trained))?;
         let mut model = trained.into_model(self.data, &examples);
         self.complete(&mut model, held_out.as_ref())?;
         Ok(model)
@@ -183,18 +184,15 @@ impl Fit<'_, '_, '_> {
         let (named, classes) = (self.data.classes.len(), self.data.examples.classes);
         match named == classes {
             true => Ok(()),
-            false => Err(Error::Mismatch {
-                found: format!("{named} names for {classes} classes"),
-                allowed: "each class has one".into(),
-            }),
+            false => Err(Error::Mismatch(format!("{named} class names do not match {classes} classes"))),
         }
     }
 
-    /// The options with scores, penalty and cells, which do not depend on held-out rows.
+    /// The options with scores, penalty and cells, which do not depend on validation rows.
     fn resolve(&self) -> Result<TrainOptions> {
         let (data, mut options) = (self.data, self.given.clone());
         let (features, classes) = (data.examples.rows.features(), data.examples.classes);
-        // Trees go through their rows in many orders, so these have to fit in memory.
+        // Trees visit their rows in random order, so these must fit in memory.
         let rows_fit = data.bytes_on_disk <= options.memory.0;
         options.scores.get_or_insert_with(|| match classes >= TREES_FROM && rows_fit {
             true => ScoreOptions::Trees(TreeOptions::default()),
@@ -209,7 +207,7 @@ impl Fit<'_, '_, '_> {
         Ok(options)
     }
 
-    /// Which rows are held out: some of those given for it, or else a twentieth of the training rows.
+    /// The validation split: a sample of the given validation rows, or a twentieth of the training rows.
     fn split(&mut self, options: &TrainOptions) -> Result<Split> {
         let (train, held_out) = match self.start.validation {
             Some(data) => {
@@ -222,12 +220,12 @@ impl Fit<'_, '_, '_> {
             },
         };
         if held_out.is_none() {
-            self.tell(Event::TooFewRows)?;
+            self.notify(Event::TooFewRows)?;
         }
         Ok(Split { train, held_out })
     }
 
-    /// Epochs by the number of rows, and the learning rate that held-out rows prefer; a run that is resumed has chosen.
+    /// Chooses epochs by the number of rows and the learning rate on validation rows; a resumed run keeps its choices.
     fn choose(
         &mut self,
         options: &mut TrainOptions,
@@ -235,7 +233,7 @@ impl Fit<'_, '_, '_> {
         held_out: Option<&Examples<'_>>,
     ) -> Result<()> {
         if let Some(saved) = self.start.saved {
-            saved.identity().adopt_choices(options);
+            saved.identity().adopt_choices(self.given, options);
             return Ok(());
         }
         options.epochs = Some(learning_rate::epochs_for(self.data.examples.len()));
@@ -244,47 +242,55 @@ impl Fit<'_, '_, '_> {
             return Ok(());
         };
         let mut stopped = None;
-        let mut go_on = || {
-            if let (None, ControlFlow::Break(stop)) = (stopped, (self.watch)(Event::Choosing)) {
-                stopped = Some(stop);
+        let mut proceed = || {
+            if stopped.is_none() {
+                stopped = (self.watch)(Event::Choosing).break_value();
             }
             stopped.is_none()
         };
-        let rate = learning_rate::choose(examples, options, stochastic::LEARNING_RATE, held_out, &mut go_on)?;
+        let rate = learning_rate::choose(examples, options, stochastic::LEARNING_RATE, held_out, &mut proceed)?;
         if stopped == Some(Stop::Discard) {
             return Err(Error::Stopped);
         }
         options.learning_rate = Some(rate);
         let epochs = options.epochs.unwrap_or_default();
-        self.tell(Event::Chosen(Chosen { learning_rate: rate, epochs, rows: held_out.len() }))
+        self.notify(Event::Chosen(Chosen { learning_rate: rate, epochs, rows: held_out.len() }))
     }
 
-    /// The run; a learning rate that was not given gives way to a tenth of it where it diverges, as with few rows of
-    /// large numbers it may.
+    /// Trains; if the run diverges, as it may with few rows of large values, it is retried with a tenth of the learning
+    /// rate, unless that was given.
     fn train(&mut self, options: &mut TrainOptions, examples: Examples<'_>, start: Start<'_>) -> Result<Trained> {
         let may_retry = options.stochastic().is_some() && self.given.learning_rate.is_none();
         if options.stochastic().is_some() {
             options.epochs.get_or_insert(stochastic::EPOCHS);
             options.learning_rate.get_or_insert(stochastic::LEARNING_RATE);
         }
-        if let (true, Some(saved)) = (may_retry, self.start.saved) {
-            saved.identity().adopt_choices(options);
+        let mut saved = self.start.saved;
+        if let (true, Some(saved)) = (may_retry, saved) {
+            saved.identity().adopt_choices(self.given, options);
         }
         let least = options.learning_rate.unwrap_or_default() * SMALLEST;
         loop {
-            match (self.train_once(options, examples, start), options.learning_rate) {
+            // A run that begins anew is none that the checkpoint is of.
+            match (self.train_once(options, examples, start, saved.take()), options.learning_rate) {
                 (Err(Error::Diverged { .. }), Some(rate)) if may_retry && rate > least => {
                     options.learning_rate = Some(rate / 10.0);
-                    self.tell(Event::Retrying { learning_rate: rate / 10.0 })?;
+                    self.notify(Event::Retrying { learning_rate: rate / 10.0 })?;
                 }
                 (other, _) => return other,
             }
         }
     }
 
-    fn train_once(&mut self, options: &TrainOptions, examples: Examples<'_>, start: Start<'_>) -> Result<Trained> {
+    fn train_once(
+        &mut self,
+        options: &TrainOptions,
+        examples: Examples<'_>,
+        start: Start<'_>,
+        saved: Option<&Saved>,
+    ) -> Result<Trained> {
         let mut training = Training::new(examples, options, start)?;
-        if let Some(saved) = self.start.saved {
+        if let Some(saved) = saved {
             training.restore(saved)?;
         }
         while let Some(progress) = training.step()? {
@@ -297,7 +303,7 @@ impl Fit<'_, '_, '_> {
         training.finish()
     }
 
-    /// Adds what a model has beside its scores.
+    /// Completes the card and calibrates the scores.
     fn complete(&mut self, model: &mut Model, held_out: Option<&Examples<'_>>) -> Result<()> {
         model.card.text = self.start.text.take();
         if let Some(from) = self.start.from {
@@ -308,15 +314,15 @@ impl Fit<'_, '_, '_> {
             }
         }
         let Some(rows) = held_out else { return Ok(()) };
-        let Some(softmax) = model.scores.predictor().softmax() else { return Ok(()) };
+        let Some(softmax) = model.scores.softmax() else { return Ok(()) };
         let scores = |row: Row<'_>, out: &mut [f32]| softmax.scores(row, out);
         let temperature = fit_temperature(rows, &scores).temperature;
         model.calibrate(temperature);
-        self.tell(Event::Calibrated { temperature, rows: rows.len() })
+        self.notify(Event::Calibrated { temperature, rows: rows.len() })
     }
 
-    /// Tells of an event between runs, where a stop means that nothing is kept.
-    fn tell(&mut self, event: Event<'_>) -> Result<()> {
+    /// Reports an event outside of a run, where only [`Stop::Discard`] has an effect.
+    fn notify(&mut self, event: Event<'_>) -> Result<()> {
         match (self.watch)(event) {
             ControlFlow::Break(Stop::Discard) => Err(Error::Stopped),
             _ => Ok(()),
@@ -324,14 +330,14 @@ impl Fit<'_, '_, '_> {
     }
 }
 
-/// The scores of a model with room for the features and classes of these rows.
+/// The scores of a model, extended to the features and classes of these rows.
 fn grown(model: &Model, examples: &Examples<'_>) -> Result<Scores> {
     let (shape, features, classes) = (model.scores.shape(), examples.rows.features(), examples.classes);
     if features < shape.features || classes < shape.classes {
-        return Err(Error::Mismatch {
-            found: format!("data with {features} features and {classes} classes"),
-            allowed: format!("the model has {} and {}", shape.features, shape.classes),
-        });
+        return Err(Error::Mismatch(format!(
+            "the data has {features} features and {classes} classes, fewer than the model's {} and {}",
+            shape.features, shape.classes
+        )));
     }
     model.scores.predictor().grown(features, classes)
 }

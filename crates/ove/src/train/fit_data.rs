@@ -1,17 +1,17 @@
-//! What a model is trained on, wherever it lies: a data set, or rows that another program holds.
+//! Borrowed training data: a data set, or rows in the memory of another program.
 
 use crate::data::{Dataset, Examples};
 
-/// The rows to train on, borrowed, with the names of their classes and features.
+/// Borrowed training data: rows with labels, and the names of classes and features.
 #[derive(Debug, Clone, Copy)]
 pub struct FitData<'a> {
     /// The rows, with their labels.
     pub examples: Examples<'a>,
     /// The name of each class.
     pub classes: &'a [String],
-    /// The name of each feature; empty where they have none.
+    /// The name of each feature; empty if they have none.
     pub feature_names: &'a [String],
-    /// The bytes of rows that stay on disk; 0 if they are in memory.
+    /// Size of memory-mapped rows in bytes; 0 if the rows are in memory.
     pub bytes_on_disk: u64,
 }
 

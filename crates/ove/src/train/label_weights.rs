@@ -1,4 +1,4 @@
-//! How often each label of each row counts: w_n c_y, the weight of its row times that of its class.
+//! The weight of each label of each row: w_n c_y, the weight of its row times that of its class.
 
 use crate::data::Examples;
 use crate::options::ClassWeight;
@@ -21,7 +21,7 @@ impl<'a> LabelWeights<'a> {
         LabelWeights { rows: examples.row_weights, classes }
     }
 
-    /// The weight of each label of row `n`, in place of what `weights` holds.
+    /// Overwrites `weights` with the weight of each label of row `n`.
     #[inline]
     pub fn of_row(&self, n: usize, labels: &[u32], weights: &mut Vec<f64>) {
         let row = self.rows.get(n).copied().unwrap_or(1.0);
@@ -30,7 +30,8 @@ impl<'a> LabelWeights<'a> {
     }
 }
 
-/// L / (K L_k), where L_k of all L labels are of class k: each class counts as much as any other, and all labels together count L.
+/// L / (K L_k), where L_k of all L labels are of class k: all classes have equal total weight, and the sum over labels
+/// is L.
 fn balanced(counts: &[u64]) -> Vec<f64> {
     let share = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
     // The weight of a class that never occurs is never used.

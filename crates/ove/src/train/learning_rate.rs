@@ -1,6 +1,7 @@
-//! The learning rate that the data chooses: short runs on some of the rows, compared on held-out rows.
+//! Learning rate search: short runs on a sample of the rows, compared on held-out validation rows.
 //!
-//! Rates a factor of √10 apart are tried from the usual one on, upwards or downwards while that helps.
+//! Starting from the default, learning rates a factor of √10 apart are tried downwards or upwards while the validation
+//! loss improves.
 
 use super::calibration::fit_temperature;
 use super::training::{Start, Training};
@@ -9,43 +10,44 @@ use crate::error::{Error, Result};
 use crate::options::TrainOptions;
 use crate::platform::random::Stream;
 
-/// A trial: rows at most, and epochs.
+/// Maximum number of rows of a trial, and its number of epochs.
 const ROWS: usize = 12_000;
 const EPOCHS: usize = 5;
 
-/// Factors of √10 at most, in either direction.
+/// Maximum number of factors of √10 in either direction.
 const REACH: i32 = 6;
 
-/// Epochs for so many rows: about as many updates in all for few rows and for many, within limits. On 20 newsgroups,
-/// MNIST and BibTeX every further epoch up to here lowers the error (.250 → .225 → .218, .084 → .079, .441 → .409 → .402
-/// after 5, 20, 60).
+/// Maximum number of epochs for a number of rows: a constant number of updates, within limits.
+///
+/// On 20 newsgroups, MNIST and BibTeX every further epoch up to here lowers the error (.250 → .225 → .218, .084 → .079,
+/// .441 → .409 → .402 after 5, 20, 60).
 pub(crate) fn epochs_for(rows: usize) -> usize {
     (1_200_000 / rows.max(1)).clamp(5, 60)
 }
 
-/// The learning rate for these rows, starting the search at `usual`. `go_on` is asked between steps and may end the
-/// search; the best rate so far is then returned.
+/// Searches the learning rate, starting at `default`. `proceed` is called between steps and may end the search; the
+/// best learning rate so far is then returned.
 pub(crate) fn choose(
     examples: &Examples<'_>,
     options: &TrainOptions,
-    usual: f64,
+    default: f64,
     validation: &Examples<'_>,
-    go_on: &mut (dyn FnMut() -> bool + Send),
+    proceed: &mut (dyn FnMut() -> bool + Send),
 ) -> Result<f64> {
     let mut ids: Vec<u32> = examples.ids().filter(|&id| examples.weight(id) > 0.0).map(|id| id as u32).collect();
     Stream::of(&[options.seed, u64::MAX - 2]).shuffle(&mut ids);
     ids.truncate(ROWS);
     ids.sort_unstable();
     let trial = examples.with_index(&ids);
-    let rate = |power: i32| usual * 10f64.powf(f64::from(power) / 2.0);
+    let rate = |power: i32| default * 10f64.powf(f64::from(power) / 2.0);
     let mut nlpd = |power: i32| -> Result<f64> {
         let mut short = options.clone();
         (short.learning_rate, short.epochs) = (Some(rate(power)), Some(EPOCHS));
         let mut run = || -> Result<f64> {
             let mut training = Training::new(trial, &short, Start::default())?;
-            while go_on() && training.step()?.is_some() {}
+            while proceed() && training.step()?.is_some() {}
             let scores = training.finish()?.scores;
-            let softmax = scores.predictor().softmax().expect("the stochastic solver trains scores with a softmax");
+            let softmax = scores.softmax().expect("the stochastic solver trains scores with a softmax");
             Ok(fit_temperature(validation, &|row: Row<'_>, out: &mut [f32]| softmax.scores(row, out)).nlpd)
         };
         match run() {

@@ -1,11 +1,11 @@
-//! How a gradient moves a weight, and how the penalty shrinks it, at a cost that only the touched weights pay.
+//! The step rules, SGD and AdaGrad, with a lazy L2 penalty: only weights that are updated cost anything.
 //!
-//! A batch of b rows carries its share λ b/N of the penalty. With R = Σ η λ b/N over the batches so far, a weight that nothing
-//! else moves has shrunk by e^{−R}, which cannot overshoot whatever the rate:
+//! A batch of b rows has the share λ b/N of the penalty. With R = Σ η λ b/N over the batches so far, a weight without
+//! gradients has decayed by the factor e^{−R}, which cannot overshoot at any learning rate η:
 //!
 //! ```text
-//! SGD        w ← w e^{−ΔR} + η g                                      w = e^{−R} · cell: nothing to do for the others
-//! AdaGrad    G ← G + g²,  w ← w e^{−ΔR/√G} + η g/√G                   G = 1 at first; ΔR since the last touch
+//! SGD        w ← w e^{−ΔR} + η g                        w = e^{−R} · cell, so that other weights need no update
+//! AdaGrad    G ← G + g²,  w ← w e^{−ΔR/√G} + η g/√G     G = 1 initially; ΔR since the last update of w
 //! ```
 
 use bytemuck::{Pod, Zeroable};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::options::StepKind;
 
-/// How far a table has come: what all of its weights share.
+/// The learning rate and accumulated decay that all weights of a table share.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Pace {
     rate: f64,
@@ -22,39 +22,39 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// The next batch: its rate, and `shrink` = rate · λ · b/N.
+    /// Begins a batch with its learning rate and `shrink` = rate · λ · b/N.
     pub fn advance(&mut self, rate: f64, shrink: f64) {
         self.rate = rate;
         self.shrinkage += shrink;
     }
 
-    /// Once every cell was rebased.
+    /// Resets the decay, after every cell was rebased.
     pub fn rebase(&mut self) {
         self.shrinkage = 0.0;
     }
 }
 
-/// A weight together with what its step rule remembers.
+/// A weight together with the state of its step rule.
 pub(super) trait Cell: Pod + Default + Send + Sync {
-    /// What all weights of a table need of its pace.
+    /// The part of the pace that the cells need.
     type Rule: Copy + Send + Sync;
 
-    /// A cell before the first batch, with this weight.
+    /// A cell with an initial weight.
     fn new(weight: f32) -> Self;
 
     /// The rule at a pace.
     fn rule(pace: Pace) -> Self::Rule;
 
-    /// The weight as it is now, with the penalty of the batches that did not touch it.
+    /// The current weight, including the penalty of the batches since its last update.
     fn weight(self, rule: Self::Rule) -> f32;
 
-    /// Moves the weight along a gradient (uphill).
-    fn climb(&mut self, gradient: f32, rule: Self::Rule);
+    /// Takes a gradient ascent step.
+    fn ascend(&mut self, gradient: f32, rule: Self::Rule);
 
-    /// Whether the cells must be rebased, and the pace with them, to keep their precision.
+    /// Whether the cells and the pace must be rebased to keep their precision.
     fn is_stale(rule: Self::Rule) -> bool;
 
-    /// This cell once the pace is rebased.
+    /// The cell after the pace is rebased.
     fn rebase(self, rule: Self::Rule) -> Self;
 }
 
@@ -88,7 +88,7 @@ impl Cell for SgdCell {
     }
 
     #[inline(always)]
-    fn climb(&mut self, gradient: f32, rule: SgdRule) {
+    fn ascend(&mut self, gradient: f32, rule: SgdRule) {
         self.0 += rule.rate_over_scale * gradient;
     }
 
@@ -101,8 +101,8 @@ impl Cell for SgdCell {
     }
 }
 
-/// A weight under AdaGrad, with its sum of squares and R when it was last touched: side by side, so that one cache miss
-/// brings all three.
+/// A weight under AdaGrad with its sum of squared gradients and the R of its last update, adjacent so that one cache
+/// miss loads all three.
 #[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct AdagradCell {
@@ -111,23 +111,23 @@ pub(super) struct AdagradCell {
     shrinkage: f32,
 }
 
-/// The rate and R.
+/// The learning rate and R.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AdagradRule {
     rate: f32,
     shrinkage: f32,
 }
 
-/// Near e⁻ˣ for x ≥ 0, and never negative: within 2 % for x below 1, a few times cheaper than the exponential.
+/// Approximates e⁻ˣ for x ≥ 0: never negative, within 2 % for x below 1, and a few times cheaper than the exponential.
 #[inline(always)]
 fn decay(x: f32) -> f32 {
     1.0 / (1.0 + x * (1.0 + x * (0.5 + x * (1.0 / 6.0))))
 }
 
 impl AdagradCell {
-    /// √G, which divides the rate: 1 at first, so that a weight starts as under SGD, however small its first gradient is.
+    /// √G, which divides the learning rate. It is 1 initially, so the first step is at most that of SGD.
     #[inline(always)]
-    fn slowness(self) -> f32 {
+    fn root_of_squares(self) -> f32 {
         (1.0 + self.squares).sqrt()
     }
 }
@@ -146,15 +146,15 @@ impl Cell for AdagradCell {
     #[inline(always)]
     fn weight(self, rule: AdagradRule) -> f32 {
         let missed = rule.shrinkage - self.shrinkage;
-        if missed == 0.0 { self.weight } else { self.weight * decay(missed / self.slowness()) }
+        if missed == 0.0 { self.weight } else { self.weight * decay(missed / self.root_of_squares()) }
     }
 
     #[inline(always)]
-    fn climb(&mut self, gradient: f32, rule: AdagradRule) {
+    fn ascend(&mut self, gradient: f32, rule: AdagradRule) {
         if gradient != 0.0 {
             let weight = self.weight(rule);
             self.squares += gradient * gradient;
-            self.weight = weight + rule.rate * gradient / self.slowness();
+            self.weight = weight + rule.rate * gradient / self.root_of_squares();
             self.shrinkage = rule.shrinkage;
         }
     }
@@ -168,7 +168,7 @@ impl Cell for AdagradCell {
     }
 }
 
-/// What the step rule of a whole vector remembers: one sum of mean squares, and R when the vector was last touched.
+/// The state of the step rule of a whole vector: one sum of mean squared gradients, and the R of the last update.
 #[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct VectorState {
@@ -192,26 +192,26 @@ impl VectorRule {
 }
 
 impl VectorState {
-    /// √G, as for a single weight, where the squares are means over the numbers of the vector.
+    /// √G as for a single weight, with squares averaged over the vector.
     #[inline(always)]
-    fn slowness(self, rule: VectorRule) -> f32 {
+    fn root_of_squares(self, rule: VectorRule) -> f32 {
         if rule.is_adagrad { (1.0 + self.squares).sqrt() } else { 1.0 }
     }
 
-    /// What the penalty of the batches that did not touch the vector leaves of it.
+    /// The decay factor of the batches since the last update.
     #[inline(always)]
     pub fn factor(self, rule: VectorRule) -> f32 {
         let missed = rule.shrinkage - self.shrinkage;
-        if missed == 0.0 { 1.0 } else { decay(missed / self.slowness(rule)) }
+        if missed == 0.0 { 1.0 } else { decay(missed / self.root_of_squares(rule)) }
     }
 
-    /// Takes a gradient with this mean square; what multiplies the vector, and what multiplies the gradient.
+    /// Records a gradient with this mean square; returns the factors of the vector and of the gradient.
     #[inline(always)]
-    pub fn climb(&mut self, square: f32, rule: VectorRule) -> (f32, f32) {
+    pub fn ascend(&mut self, square: f32, rule: VectorRule) -> (f32, f32) {
         let factor = self.factor(rule);
         self.squares += square;
         self.shrinkage = rule.shrinkage;
-        (factor, rule.rate / self.slowness(rule))
+        (factor, rule.rate / self.root_of_squares(rule))
     }
 }
 
@@ -221,7 +221,7 @@ mod tests {
 
     const SHRINK: f64 = 0.05;
 
-    /// A weight moved in a few batches only, read at the end, against every batch applied in turn to a plain number.
+    /// A weight updated in only a few batches and read at the end, and the same with every batch applied in turn.
     fn lazy_and_eager<C: Cell>(eager: impl Fn(&mut f64, &mut f64, f64)) -> (f64, f64) {
         let gradients = [0.7, 0.0, 0.0, -0.2, 0.0, 0.4, 0.0, 0.0, 0.0];
         let (mut cell, mut pace) = (C::default(), Pace::default());
@@ -229,7 +229,7 @@ mod tests {
         for gradient in gradients {
             pace.advance(0.1, SHRINK);
             if gradient != 0.0 {
-                cell.climb(gradient as f32, C::rule(pace));
+                cell.ascend(gradient as f32, C::rule(pace));
             }
             eager(&mut weight, &mut squares, gradient);
         }
@@ -257,7 +257,7 @@ mod tests {
         let (mut cell, mut pace) = (SgdCell::default(), Pace::default());
         for _ in 0..200 {
             pace.advance(0.1, 0.2);
-            cell.climb(1.0, SgdCell::rule(pace));
+            cell.ascend(1.0, SgdCell::rule(pace));
         }
         let rule = SgdCell::rule(pace);
         assert!(SgdCell::is_stale(rule));
@@ -275,8 +275,8 @@ mod tests {
         for gradient in [0.7f32, 0.0, -0.2, 0.0, 0.4] {
             pace.advance(0.1, SHRINK);
             if gradient != 0.0 {
-                cell.climb(gradient, AdagradCell::rule(pace));
-                let (factor, step) = state.climb(gradient * gradient, VectorRule::new(StepKind::Adagrad, pace));
+                cell.ascend(gradient, AdagradCell::rule(pace));
+                let (factor, step) = state.ascend(gradient * gradient, VectorRule::new(StepKind::Adagrad, pace));
                 weight = weight * factor + step * gradient;
             }
         }

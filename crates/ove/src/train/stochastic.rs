@@ -1,32 +1,36 @@
-//! Doubly stochastic ascent (section 3): a few rows and a few of their remaining classes at a time.
+//! Doubly stochastic gradient ascent (section 3): samples rows, and negatives of each row.
 //!
-//! A batch of rows passes in two phases. *Gather*, in parallel over rows, with the weights read-only: each row visits its
-//! labels, the classes of C (merged objective), and a sample of the rest, which all its labels share; it leaves the
-//! derivative of the objective for each visited class, eq. 16. *Scatter*, in parallel over ranges of weights: each range
-//! takes the rows in order and moves the weights that it owns. Every weight thus sees the same moves in the same order
+//! A batch of rows has two phases. *Gather*, in parallel over rows, with read-only weights: each row visits its labels,
+//! the classes of C (merged objective), and a sample of negatives, which all its labels share; it stores the derivative
+//! of the objective for each visited class, eq. 16. *Scatter*, in parallel over ranges of weights: each range processes
+//! the rows in order and updates the weights that it owns. Every weight thus gets the same updates in the same order
 //! for any number of threads, in safe Rust. A batch of one row is plain SGD.
 //!
-//! The learning rate is the step for one row and one visited class: a class that stands for w̄ = (K − 1)/S others has its
-//! weight divided by w̄ again, together with the penalty. That changes the unit of the rate, not the maximum, and a good
-//! rate no longer depends on K. The reported bound keeps its weights, and so its scale.
+//! The learning rate is the step for one row and one visited class: the importance weight w̄ = (K − 1)/S of a sampled
+//! class is divided by w̄ again, and so is the penalty. This changes the unit of the learning rate, not the maximum,
+//! and a good learning rate does not depend on K. The reported bound keeps the importance weights, and thereby its
+//! scale.
 //!
 //! With `sampled-softmax`, drawn classes share one logarithm. On 20,000 rows of EURLEX57K (K = 3,135, three epochs) its
-//! precision@1 with 30 rivals is .81 at a rate of 2, where one-vs-each has .60 with rivals and .57 with uniform classes.
-//! At a rate of .5 it is .72, where eq. 6, a bound, with at most 20 rivals as C and ten classes outside, has .60.
+//! precision@1 with 30 rivals is .81 at a learning rate of 2, where one-vs-each has .60 with rivals and .57 with
+//! uniform classes. At a learning rate of .5 it is .72, where eq. 6, a bound, with at most 20 rivals as C and ten
+//! classes outside, has .60.
 
 mod candidates;
 mod factored;
 mod linear;
 mod run_state;
 mod score_function;
+mod visit;
 
 use rayon::prelude::*;
 
-use self::candidates::{Candidates, Visit};
+use self::candidates::Candidates;
 use self::factored::FactoredLearner;
 use self::linear::LinearLearner;
 use self::run_state::RunState;
 use self::score_function::ScoreFunction;
+use self::visit::Visit;
 use super::label_weights::LabelWeights;
 use super::optimizer::{AdagradCell, SgdCell};
 use super::training::{Outcome, Progress, Run, Start};
@@ -41,10 +45,10 @@ use crate::scores::layout::Layout;
 use crate::train::calibration;
 use crate::train::checkpoint::{State, StateReader, Table};
 
-/// Weights that a batch must touch before a second thread pays for its wake-up.
+/// Number of weights that a batch must update for several threads to be faster.
 const PARALLEL_FROM: f64 = 8192.0;
 
-/// Epochs and learning rate where nothing is said and nothing is chosen.
+/// Epochs and learning rate if they are neither given nor chosen.
 pub(super) const EPOCHS: usize = 5;
 pub(super) const LEARNING_RATE: f64 = 0.1;
 
@@ -95,17 +99,17 @@ struct Stochastic<'a, F: ScoreFunction> {
     candidates: Candidates,
     label_weights: LabelWeights<'a>,
     function: F,
-    /// Tasks that the rows of a batch are shared among.
+    /// Number of tasks that share the rows of a batch.
     tasks: usize,
-    /// The order of the rows in the current epoch, and the number of epochs it was shuffled for.
+    /// The order of the rows in the current epoch, and the number of shuffles so far.
     order: Vec<u32>,
     shuffled: usize,
     windows: Option<Windows>,
-    /// The rows of this batch and of the next one.
+    /// The visits of this batch and of the next one.
     visits: Vec<Visit<F::Hidden>>,
     upcoming: Vec<Visit<F::Hidden>>,
-    /// Whether the classes of the next batch are chosen.
-    is_chosen: bool,
+    /// Whether the candidates of the next batch are drawn.
+    is_drawn: bool,
     state: RunState,
     /// The objective at w = 0.
     at_zero: f64,
@@ -148,17 +152,17 @@ impl<'a, F: ScoreFunction> Stochastic<'a, F> {
             windows: None,
             upcoming: visits.clone(),
             visits,
-            is_chosen: false,
+            is_drawn: false,
             state: RunState::new(batches * epochs),
         }
     }
 
-    /// Batches of an epoch.
+    /// Number of batches per epoch.
     fn batches(&self) -> usize {
         self.examples.len().div_ceil(self.options.batch)
     }
 
-    /// Shuffles the rows up to this epoch: each order is made from the one before.
+    /// Shuffles the rows up to this epoch: each order is a shuffle of the previous one.
     fn shuffle(&mut self, epoch: usize) {
         while self.shuffled <= epoch {
             let key = [self.seed, u64::MAX, self.shuffled as u64];
@@ -169,19 +173,19 @@ impl<'a, F: ScoreFunction> Stochastic<'a, F> {
                 Stream::of(&key).shuffle(&mut self.order);
             }
             self.shuffled += 1;
-            self.is_chosen = false;
+            self.is_drawn = false;
         }
     }
 
-    /// Both phases of a batch, whose classes are chosen; the estimate of the full objective that its rows give. On the
-    /// way, the classes of the next batch are chosen.
+    /// Runs both phases of a batch and draws the candidates of the next one; returns the estimate of the objective over
+    /// all rows.
     fn visit(&mut self, epoch: usize, batch: usize, rate: f64) -> f64 {
         let mut visits = std::mem::take(&mut self.visits);
         let mut upcoming = std::mem::take(&mut self.upcoming);
         let chunk = |batch: usize| self.order.chunks(self.options.batch).nth(batch).unwrap_or_default();
         let (these, next) = (chunk(batch).len(), chunk(batch + 1));
         let (rows, share) = (self.examples.len() as f64, these as f64);
-        let shrink = rate * self.l2 / self.candidates.stands_for * share / rows;
+        let shrink = rate * self.l2 / self.candidates.mean_weight * share / rows;
         self.function.advance(rate, shrink);
 
         let per_task = these.div_ceil(self.tasks);
@@ -189,41 +193,40 @@ impl<'a, F: ScoreFunction> Stochastic<'a, F> {
         tasks.for_each(|(task, (visits, upcoming))| {
             for i in 0..visits.len() {
                 if let Some(&row) = next.get(task * per_task + i) {
-                    self.choose(epoch, row, &mut upcoming[i]);
+                    self.draw(epoch, row, &mut upcoming[i]);
                 }
-                let coming = visits.get(i + 1).unwrap_or(&upcoming[0]);
-                self.function.prefetch(self.examples.rows.row(coming.row), &coming.hidden, &coming.classes);
+                let following = visits.get(i + 1).unwrap_or(&upcoming[0]);
+                self.function.prefetch(self.examples.rows.row(following.row), &following.hidden, &following.classes);
                 self.gather(&mut visits[i]);
             }
         });
         self.function.update(self.examples.rows, &visits[..these]);
         let bound = visits[..these].iter().map(|visit| visit.bound).sum::<f64>() * rows / share;
-        self.is_chosen = !next.is_empty();
-        // What was chosen for the next batch is what it visits.
+        self.is_drawn = !next.is_empty();
         (self.visits, self.upcoming) = (upcoming, visits);
         bound
     }
 
-    /// Chooses the classes that a row will visit.
-    fn choose(&self, epoch: usize, row: u32, visit: &mut Visit<F::Hidden>) {
+    /// Draws the candidates of a row.
+    fn draw(&self, epoch: usize, row: u32, visit: &mut Visit<F::Hidden>) {
         visit.row = row as usize;
         let key = DrawKey { seed: self.seed, row: row.into(), epoch: epoch as u64 };
         let labels = &self.examples.labels[visit.row];
         let entries = self.examples.rows.row(visit.row);
-        self.candidates.choose(entries, labels, key, visit);
+        self.candidates.draw(entries, labels, key, visit);
         self.function.locate(entries, &mut visit.hidden);
         self.label_weights.of_row(visit.row, labels, &mut visit.label_weights);
     }
 
-    /// Phase one, for one row: the scores of the classes it visits, and the derivatives of the objective.
+    /// Phase one for one row: the scores of its candidates, and the derivatives of the objective.
     fn gather(&self, visit: &mut Visit<F::Hidden>) {
         let row = self.examples.rows.row(visit.row);
         self.function.scores(row, &mut visit.hidden, &visit.classes, &mut visit.derivatives);
         let Visit { derivatives, label_weights, inside, weights, scratch, .. } = visit;
         visit.bound = self.bound.objective.of_labels(derivatives, label_weights, *inside, weights, scratch);
-        let unit = 1.0 / self.candidates.stands_for;
+        let unit = 1.0 / self.candidates.mean_weight;
         derivatives.iter_mut().for_each(|derivative| *derivative *= unit);
-        self.function.pull_back(&mut visit.hidden, &visit.classes, &visit.derivatives);
+        self.function.backward(&mut visit.hidden, &visit.classes, &visit.derivatives);
     }
 
     fn diverged(&self, epoch: usize) -> Error {
@@ -239,10 +242,10 @@ impl<F: ScoreFunction> Run for Stochastic<'_, F> {
             return Ok(None);
         }
         self.shuffle(epoch);
-        if !self.is_chosen {
+        if !self.is_drawn {
             let mut visits = std::mem::take(&mut self.visits);
             let rows = self.order.chunks(self.options.batch).nth(batch).unwrap_or_default();
-            rows.iter().zip(&mut visits).for_each(|(&row, visit)| self.choose(epoch, row, visit));
+            rows.iter().zip(&mut visits).for_each(|(&row, visit)| self.draw(epoch, row, visit));
             self.visits = visits;
         }
         let total = (batches * self.epochs) as f64;
@@ -284,10 +287,10 @@ impl<F: ScoreFunction> Run for Stochastic<'_, F> {
         let state: RunState = saved.parse_facts()?;
         let batches = self.batches() * self.epochs;
         if state.passed > batches {
-            return Err(saved.unusable(format!("{} batches are passed of {batches}", state.passed)));
+            return Err(saved.unusable(format!("{} of {batches} batches are done", state.passed)));
         }
         self.function.restore(saved, state.paces)?;
-        (self.state, self.is_chosen) = (state, false);
+        (self.state, self.is_drawn) = (state, false);
         if self.shuffled > 0 {
             self.order = self.examples.ids().map(|id| id as u32).collect();
             self.shuffled = 0;
@@ -322,7 +325,7 @@ impl<F: ScoreFunction> Run for Stochastic<'_, F> {
     }
 }
 
-/// The objective of a model whose weights are all zero: each class is as probable as any other.
+/// The objective at w = 0, where all classes are equally probable.
 fn objective_at_zero(examples: &Examples<'_>, bound: &BoundOptions, in_c: usize, weights: &LabelWeights<'_>) -> f64 {
     let mut own = Vec::new();
     let of_row = |id: usize| {

@@ -1,14 +1,15 @@
-//! A training run that is pulled: whoever drives it takes one step after another.
+//! A training run that the caller advances step by step.
 //!
-//! Progress bars, checkpoints, Ctrl-C and several machines all work between two steps. A step is a batch of rows of the
-//! stochastic solver, an iteration of the batch solver, or a slice of work on the nodes of trees.
+//! Progress bars, checkpoints, Ctrl-C and distributed training all happen between two steps. A step is a batch of rows
+//! of the stochastic solver, an iteration of the batch solver, or a time slice of work on the nodes of trees.
 //!
 //! ```
 //! use ove::train::{Start, Training};
 //! use ove::{Examples, TrainOptions, synthetic};
 //!
 //! let data = synthetic::plane(200, 0);
-//! let options = TrainOptions::from_settings(&serde_json::json!({ "epochs": 5, "learning_rate": 0.1 }))?;
+//! let settings = serde_json::json!({ "scores": "linear", "epochs": 5, "learning_rate": 0.1 });
+//! let options = TrainOptions::from_settings(&settings)?;
 //! let mut training = Training::new(Examples::of(&data), &options, Start::default())?;
 //! while let Some(progress) = training.step()? {
 //!     println!("{:.0} %", 100.0 * progress.done);
@@ -30,51 +31,51 @@ use crate::train::checkpoint::{self, Identity, Saved, State, StateReader, Table}
 use crate::train::fit_data::FitData;
 use crate::train::{batch, stochastic, trees};
 
-/// How far a run is, after a step.
+/// The progress of a run after a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// The share of the work that is done at the latest, from 0 to 1.
+    /// The share of the work that is done, from 0 to 1; early stopping or convergence may end the run before 1.
     pub done: f64,
     /// The epoch, or the iteration of the batch solver, from 1.
     pub epoch: usize,
-    /// Epochs (or iterations) done, with the part of the current one.
+    /// Number of epochs (or iterations) done, including the fraction of the current one.
     pub epochs: f64,
-    /// Rows visited so far; evaluations so far for the batch solver.
+    /// Number of rows visited; for the batch solver, number of evaluations of the objective.
     pub updates: u64,
-    /// The objective on the scale of all rows: exact, or this batch's estimate; trees have none.
+    /// The objective summed over all rows: exact, or estimated from this batch; trees have none.
     pub bound: Option<f64>,
-    /// The learning rate in use; the batch solver has none.
+    /// The current learning rate; the batch solver has none.
     pub learning_rate: Option<f64>,
 }
 
-/// Where a run begins, beside its rows and options.
+/// Optional inputs of a run, in addition to its rows and options.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Start<'a> {
-    /// The scores of an earlier run, of the same shape; the steps start afresh.
+    /// Initial scores of the same shape; the state of the step rule starts afresh.
     pub scores: Option<&'a Scores>,
-    /// Held-out rows on which the stochastic solver stops early.
+    /// Validation rows for early stopping of the stochastic solver.
     pub validation: Option<Examples<'a>>,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Trained {
     /// The scores.
     pub scores: Scores,
-    /// The options, with what the run chose itself.
+    /// The options, including those that the run chose itself.
     pub options: TrainOptions,
-    /// The curve of the objective.
+    /// The objective along the run.
     pub trace: Vec<TracePoint>,
-    /// Whether training ran to its end: all epochs, early stopping, or the tolerance reached within the iterations.
+    /// Whether the run was completed: by all epochs, early stopping, or reaching the tolerance.
     pub finished: bool,
-    /// Rows visited; evaluations times rows for the batch solver.
+    /// Number of rows visited; for the batch solver, evaluations times rows.
     pub updates: u64,
 }
 
 impl Trained {
-    /// The model, with the names of the classes and features of the rows that it was trained on.
+    /// Builds a model, with the names of classes and features of the data that it was trained on.
     pub fn into_model<'a>(self, data: impl Into<FitData<'a>>, examples: &Examples<'_>) -> Model {
         let data = data.into();
         let card = Card {
@@ -87,38 +88,61 @@ impl Trained {
     }
 }
 
-/// A run of any kind.
+/// The common interface of the solvers.
 pub(crate) trait Run: Send + Sync {
     fn step(&mut self) -> Result<Option<Progress>>;
 
-    /// The few numbers of the state, as JSON, and its tables.
+    /// The scalars of the state as JSON, and its tables.
     fn state(&self) -> (String, Vec<Table<'_>>);
 
     fn restore(&mut self, state: &dyn StateReader) -> Result<()>;
 
-    /// Combines this run with others that began in the same state and trained on other rows, or other nodes.
+    /// Combines this run with others that started from the same state and trained on other rows or nodes.
     fn merge(&mut self, others: &[State]) -> Result<()>;
 
-    /// The scores as they are now; a copy. Trees have none before their end.
+    /// A copy of the current scores; trees have none before the end.
     fn snapshot(&self) -> Option<Scores>;
 
     fn finish(self: Box<Self>) -> Result<Outcome>;
 }
 
-/// What a run leaves.
+/// The result of a solver.
 pub(crate) struct Outcome {
     pub scores: Scores,
     pub trace: Vec<TracePoint>,
     pub finished: bool,
     pub updates: u64,
-    /// The epochs that the run chose, if it did.
+    /// The number of epochs, if the solver chose it.
     pub epochs: Option<usize>,
 }
 
-/// A run that is stepped.
+/// A training run that the caller advances step by step.
 ///
-/// Steps run on the threads of the pool that they are taken in ([`crate::with_threads`]); drive a run of very small
-/// batches from within a pool, since entering it costs as much as such a batch.
+/// Steps run on the current thread pool ([`crate::with_threads`]). Run very small batches from within a pool, since
+/// entering one costs as much as such a batch.
+///
+/// A run can be stopped and resumed; it ends in the same bits as without the interruption:
+///
+/// ```
+/// use ove::train::{Start, Training};
+/// use ove::{Examples, TrainOptions, synthetic};
+/// use serde_json::json;
+///
+/// let data = synthetic::plane(200, 0);
+/// let settings = json!({ "epochs": 3, "learning_rate": 0.1, "batch": 50, "objective": "one-vs-each" });
+/// let options = TrainOptions::from_settings(&settings)?;
+/// let start = || Training::new(Examples::of(&data), &options, Start::default());
+///
+/// let (mut whole, mut first, mut second) = (start()?, start()?, start()?);
+/// while whole.step()?.is_some() {}
+/// for _ in 0..5 {
+///     first.step()?;
+/// }
+/// second.restore(&first.state())?;
+/// while second.step()?.is_some() {}
+/// assert_eq!(second.finish()?.scores, whole.finish()?.scores);
+/// # Ok::<(), ove::Error>(())
+/// ```
 pub struct Training<'a> {
     run: Box<dyn Run + 'a>,
     examples: Examples<'a>,
@@ -129,16 +153,17 @@ pub struct Training<'a> {
 }
 
 impl<'a> Training<'a> {
-    /// A run before its first step. The options have to say which scores to train ([`fit()`](crate::fit) chooses).
+    /// Prepares a run. The options must specify the scores ([`fit()`](crate::fit) chooses them).
     ///
     /// # Errors
-    /// Settings out of range, rows that cannot be trained on, a start of another shape.
+    /// [`Error::Setting`] or [`Error::Unused`] for invalid settings, [`Error::Mismatch`] for rows that cannot be
+    /// trained on or initial scores of another shape.
     pub fn new(examples: Examples<'a>, options: &TrainOptions, start: Start<'a>) -> Result<Self> {
         options.check()?;
         examples.check()?;
         check_class_weight(&examples, options)?;
         let Some(scores) = &options.scores else {
-            return Err(Error::setting("scores", "be given for a run", "none"));
+            return Err(Error::setting("scores", "be given", "none"));
         };
         let run: Box<dyn Run + 'a> = pool::run(|| match scores {
             ScoreOptions::Linear(linear @ LinearOptions { solver: Solver::Stochastic(_), .. }) => {
@@ -154,10 +179,10 @@ impl<'a> Training<'a> {
         Ok(Training { run, examples, options: options.clone(), start_digest, validation: start.validation, last: None })
     }
 
-    /// Takes the next step; `None` once the run is at its end.
+    /// Takes the next step; returns `None` at the end of the run.
     ///
     /// # Errors
-    /// [`Error::Diverged`], or what the weights need beyond the memory that is allowed.
+    /// [`Error::Diverged`], or [`Error::Mismatch`] if the weights of trees exceed the memory budget.
     pub fn step(&mut self) -> Result<Option<Progress>> {
         let run = &mut self.run;
         let progress = pool::run(|| run.step())?;
@@ -170,38 +195,42 @@ impl<'a> Training<'a> {
         &self.options
     }
 
-    /// The rows that it trains on.
+    /// The rows that the run trains on.
     pub fn examples(&self) -> Examples<'a> {
         self.examples
     }
 
-    /// How far the run was after its last step.
+    /// The progress after the last step.
     pub fn progress(&self) -> Option<Progress> {
         self.last
     }
 
-    /// The whole state of the run, in memory.
+    /// A copy of the whole state of the run.
     pub fn state(&self) -> State {
         let (facts, tables) = self.run.state();
         State::new(self.identity(), facts, &tables)
     }
 
-    /// Goes on from a state or checkpoint of a run on the same rows with the same options; it ends in the bits in which
-    /// that run would have ended.
+    /// Restores the state or checkpoint of a run on the same rows with the same options.
+    ///
+    /// The run then ends in the same bits as the other would have.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] for a state of another run, [`Error::Checkpoint`] for one that is damaged.
+    /// [`Error::Mismatch`] for the state of another run, [`Error::Checkpoint`] for a damaged one.
     pub fn restore(&mut self, state: &dyn StateReader) -> Result<()> {
         self.identity().check(state.identity())?;
         let run = &mut self.run;
         pool::run(|| run.restore(state))
     }
 
-    /// Combines this run with others that began in the same state: the weights become the mean of all, weighted by the
-    /// rows that each visited, in the order given; the finished nodes of trees are joined.
+    /// Merges this run with others that started from the same state.
+    ///
+    /// The weights become the mean over all runs, weighted by the number of rows that each visited; for trees, the
+    /// finished nodes are combined.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] for runs with other options or another shape, and for the batch solver, whose steps use all rows.
+    /// [`Error::Mismatch`] for runs with other options or another shape, and for the batch solver, whose steps use all
+    /// rows.
     pub fn merge(&mut self, others: &[State]) -> Result<()> {
         let own = self.identity();
         others.iter().try_for_each(|other| own.check_options(other.identity()))?;
@@ -209,7 +238,7 @@ impl<'a> Training<'a> {
         pool::run(|| run.merge(others))
     }
 
-    /// Writes the state to a file, beside its place first; [`Saved::open`] reads it.
+    /// Writes the state to a checkpoint file, atomically; [`Saved::open`] reads it.
     ///
     /// # Errors
     /// [`Error::File`] if the file cannot be written.
@@ -218,24 +247,25 @@ impl<'a> Training<'a> {
         checkpoint::write(path, &self.identity(), &facts, &tables)
     }
 
-    /// Goes on from a checkpoint file.
+    /// Restores a checkpoint file.
     ///
     /// # Errors
-    /// As [`Training::restore`].
+    /// Those of [`Training::restore`].
     pub fn resume(&mut self, saved: &Saved) -> Result<()> {
         self.restore(saved)
     }
 
-    /// The scores as they are now, copied; trees have none before their end.
+    /// A copy of the current scores; trees have none before the end.
     pub fn snapshot(&self) -> Option<Scores> {
         let run = &self.run;
         pool::run(|| run.snapshot())
     }
 
-    /// Ends the run, wherever it is.
+    /// Ends the run, complete or not, and returns its result.
     ///
     /// # Errors
-    /// [`Error::Diverged`] if a weight is not finite.
+    /// [`Error::Diverged`] if a weight is not finite, [`Error::Mismatch`] if the weights of trees exceed the memory
+    /// budget.
     pub fn finish(self) -> Result<Trained> {
         let Training { run, mut options, .. } = self;
         let Outcome { scores, trace, finished, updates, epochs } = pool::run(|| run.finish())?;
@@ -250,10 +280,9 @@ impl<'a> Training<'a> {
 
 fn check_class_weight(examples: &Examples<'_>, options: &TrainOptions) -> Result<()> {
     match &options.class_weight {
-        crate::options::ClassWeight::Listed(weights) if weights.len() != examples.classes => Err(Error::Mismatch {
-            found: format!("{} class weights for {} classes", weights.len(), examples.classes),
-            allowed: "each class has one".into(),
-        }),
+        crate::options::ClassWeight::Listed(weights) if weights.len() != examples.classes => {
+            Err(Error::Mismatch(format!("{} class weights do not match {} classes", weights.len(), examples.classes)))
+        }
         _ => Ok(()),
     }
 }

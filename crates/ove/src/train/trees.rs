@@ -1,9 +1,9 @@
-//! Trains [`Trees`]: classes that share words come into the same leaf (`clustering`), and each node learns which of its
-//! children a row belongs to (`node`).
+//! Trains [`Trees`]: `clustering` puts similar classes into the same leaf, and `node` trains the scores of a node's
+//! children.
 //!
-//! A node sees only the rows that have a class below it, and its children learn independently of each other. So a row costs about
-//! 2√K scores a tree instead of K, each node works on a small table of its own, and all nodes of all trees can be trained
-//! at the same time, with the same bits for any number of threads.
+//! A node is trained only on the rows that have a label below it, and its children are independent of each other. A row
+//! thus costs about 2√K scores per tree instead of K, each node has a small weight table, and all nodes of all trees
+//! can be trained in parallel, with the same bits for any number of threads.
 
 mod assemble;
 mod block;
@@ -34,22 +34,22 @@ use crate::scores::{Scores, Trees};
 use crate::train::budget;
 use crate::train::checkpoint::{State, StateReader, Table};
 
-/// Children that one job trains at most: their sums stay in the first-level cache, and a root gives work to several
+/// Maximum number of children per job: their scores stay in the first-level cache, and a root is split among several
 /// threads.
 const BLOCK: usize = 128;
 
-/// The most rows that are held out to calibrate probabilities, and the part of all rows that they may be.
+/// Maximum number of rows that are held out for calibration, and the divisor of the number of rows.
 const HELD_OUT: (usize, usize) = (1000, 50);
 
-/// The learning rate and the penalty where none is given. Held-out rows of long texts prefer a smaller penalty, those of
-/// short ones a larger one: P@5 .693, .695, .696 with 0.5, 0.2, 0.1 (EURLEX57K), .1693, .1688, .1686 (titles).
+/// Default learning rate and penalty. A smaller penalty is better for long texts, a larger one for short texts: P@5 on
+/// held-out rows is .693, .695, .696 with 0.5, 0.2, 0.1 (EURLEX57K), and .1693, .1688, .1686 (titles).
 pub(super) const LEARNING_RATE: f64 = 0.7;
 pub(super) const L2: f64 = 0.2;
 
 /// A run that trains all nodes of all trees.
 struct TreeRun<'a> {
     examples: Examples<'a>,
-    /// Rows that no node sees, for calibration.
+    /// Rows held out for calibration.
     held_out: Vec<u32>,
     /// The classes of each tree, leaf by leaf.
     orders: Vec<Vec<u32>>,
@@ -60,7 +60,7 @@ struct TreeRun<'a> {
     schedule: Schedule<'a>,
 }
 
-/// Clusters the classes, chooses the number of epochs if it is not given, and gets all nodes ready.
+/// Clusters the classes, chooses the number of epochs if it is not given, and prepares all nodes.
 pub(super) fn run<'a>(
     examples: Examples<'a>,
     options: &TrainOptions,
@@ -68,10 +68,9 @@ pub(super) fn run<'a>(
     start: Start<'_>,
 ) -> Result<Box<dyn Run + 'a>> {
     if start.scores.is_some() {
-        return Err(Error::Mismatch {
-            found: "a start from trees".into(),
-            allowed: "they are grown from all rows at once; train them anew with the old rows and the new ones".into(),
-        });
+        return Err(Error::Mismatch(
+            "trees cannot be trained further; train new ones on the old and the new rows together".into(),
+        ));
     }
     let mut shuffled: Vec<u32> = examples.ids().map(|id| id as u32).collect();
     Stream::of(&[options.seed, u64::MAX]).shuffle(&mut shuffled);
@@ -112,7 +111,7 @@ pub(super) fn run<'a>(
 }
 
 impl TreeRun<'_> {
-    /// The trees of what their nodes have learned.
+    /// Builds the trees from the weights of their nodes.
     fn assemble(&self, learned: Vec<Levels>) -> Result<Vec<Tree>> {
         let (features, starts) = (self.examples.rows.features(), leaf_starts(self.examples.classes, self.leaves));
         let tree = |(order, learned): (&Vec<u32>, Levels)| {
@@ -120,9 +119,11 @@ impl TreeRun<'_> {
             Some(Tree::new(root, assemble::build(features, starts.clone(), &learned.leaves, false)?, order.clone()))
         };
         let trees = self.orders.par_iter().zip(learned).map(tree);
-        trees.collect::<Option<_>>().ok_or_else(|| Error::Mismatch {
-            found: format!("a tree over {features} features with more weights than it can hold"),
-            allowed: format!("{} numbers per level; fewer features need fewer", u32::MAX),
+        trees.collect::<Option<_>>().ok_or_else(|| {
+            let most = u32::MAX;
+            Error::Mismatch(format!(
+                "a level of a tree over {features} features has more than {most} weights; use fewer features"
+            ))
         })
     }
 }
@@ -177,7 +178,7 @@ impl Run for TreeRun<'_> {
             return Err(Error::Diverged { epoch: self.epochs, learning_rate: self.learning_rate });
         }
         let trees = self.assemble(learned)?;
-        let mut trees = Trees::new(self.examples.rows.features(), trees, calibration::USUAL);
+        let mut trees = Trees::new(self.examples.rows.features(), trees, calibration::DEFAULT);
         budget::check_trees(self.memory, self.orders.len(), trees.weights())?;
         trees.calibration = calibration::fit(&trees, &self.examples, &self.held_out);
         let updates = (self.examples.len() * self.epochs * self.orders.len()) as u64;
@@ -186,32 +187,32 @@ impl Run for TreeRun<'_> {
     }
 }
 
-/// The mean ‖x‖² of these rows; 1, which leaves them as they are, where it is zero or beyond what can be divided by.
+/// The mean ‖x‖² of these rows; 1 if it is zero or not a normal number.
 fn mean_square(rows: Rows<'_>, train: &[u32]) -> f32 {
     let values = train.iter().flat_map(|&row| rows.row(row as usize).values);
     let mean = (values.map(|&value| f64::from(value).powi(2)).sum::<f64>() / train.len() as f64) as f32;
     if mean.is_normal() { mean } else { 1.0 }
 }
 
-/// The power of two from √K on: 256 for 25,000 classes.
+/// The smallest power of two that is at least √K: 256 for 25,000 classes.
 fn leaf_count(classes: usize) -> usize {
     let root = (classes as f64).sqrt().ceil() as usize;
     root.next_power_of_two().min(classes)
 }
 
-/// What all nodes share.
+/// The inputs that all nodes share.
 #[derive(Clone, Copy)]
 struct Task<'a> {
     examples: Examples<'a>,
     learning_rate: f32,
     l2: f64,
     seed: u64,
-    /// The mean ‖x‖² of the rows. Rates, penalties and weights are meant for rows scaled to have one of 1, so that a
-    /// common factor of all values changes no score.
+    /// The mean ‖x‖² of the rows. Learning rate, penalty and pruning threshold refer to rows scaled to a mean of 1, so
+    /// that a common factor of all values does not change the scores.
     square: f32,
 }
 
-/// The rows that each node of a tree sees, the root first.
+/// The training rows of each node of a tree, the root first.
 fn nodes_of(
     examples: &Examples<'_>,
     weights: &LabelWeights<'_>,
@@ -239,8 +240,8 @@ fn nodes_of(
         for group in own.chunk_by(|a, b| a.0.0 == b.0.0) {
             let leaf = group[0].0.0;
             let mean = group.iter().map(|(_, w)| w).sum::<f32>() / group.len() as f32;
-            nodes[0].own(leaf as u16, mean);
-            group.iter().for_each(|&((_, child), w)| nodes[leaf + 1].own(child, w));
+            nodes[0].push_positive(leaf as u16, mean);
+            group.iter().for_each(|&((_, child), w)| nodes[leaf + 1].push_positive(child, w));
             nodes[leaf + 1].end_row(row, row_weight);
         }
         nodes[0].end_row(row, row_weight);

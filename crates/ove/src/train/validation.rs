@@ -1,19 +1,19 @@
-//! Which rows are held out of training, by their numbers.
+//! The validation split: which rows are held out of training.
 
 use crate::data::Examples;
 use crate::platform::random::Stream;
 
-/// The share of the training rows that is held out where none are given: one in so many.
+/// One training row in this many is held out, if no validation rows are given.
 const ONE_IN: usize = 20;
 
-/// Rows that are held out at least; with fewer, nothing is fitted.
-const ENOUGH: usize = 50;
+/// Minimum number of validation rows; with fewer, nothing is chosen or calibrated.
+const MIN_ROWS: usize = 50;
 
-/// Rows that are held out at most, and scores: a few thousand rows tell enough.
-const MOST_ROWS: usize = 5000;
-const MOST_SCORES: usize = 40_000_000;
+/// Maximum number of validation rows, and of their scores: a few thousand rows are precise enough.
+const MAX_ROWS: usize = 5000;
+const MAX_SCORES: usize = 40_000_000;
 
-/// Rows to hold out of training and rows to train on; `None` of rows that are too few.
+/// The validation rows and the rows to train on; `None` if there are too few rows.
 pub(crate) fn split(examples: &Examples<'_>, seed: u64) -> Option<(Vec<u32>, Vec<u32>)> {
     let held_out = sample(examples, examples.len() / ONE_IN, seed)?;
     let mut left = held_out.iter().peekable();
@@ -22,14 +22,14 @@ pub(crate) fn split(examples: &Examples<'_>, seed: u64) -> Option<(Vec<u32>, Vec
     Some((held_out, train))
 }
 
-/// As many rows as are needed of those that were never meant for training; `None` if they are too few.
+/// A sample of rows that were given for validation; `None` if there are too few.
 pub(crate) fn sample_given(examples: &Examples<'_>, seed: u64) -> Option<Vec<u32>> {
     sample(examples, examples.len(), seed)
 }
 
 fn sample(examples: &Examples<'_>, count: usize, seed: u64) -> Option<Vec<u32>> {
-    let count = count.min(MOST_ROWS).min((MOST_SCORES / examples.classes).max(ENOUGH));
-    if count < ENOUGH {
+    let count = count.min(MAX_ROWS).min((MAX_SCORES / examples.classes).max(MIN_ROWS));
+    if count < MIN_ROWS {
         return None;
     }
     let mut order: Vec<u32> = examples.ids().map(|id| id as u32).collect();

@@ -26,14 +26,14 @@ fn check(name: &str, content: &str, options: &TextOptions) {
     let (text, data) = match read_any(&path, &read).unwrap() {
         Input::Rows(data) => (None, data),
         Input::Texts(texts) => {
-            let (text, data) = texts.fit(options, 0).unwrap();
+            let (text, data) = texts.fit(options).unwrap();
             (Some(text), data)
         }
     };
     for bytes in [1, 40, 1 << 20] {
         let origin = Origin::of(&path, &read, options).unwrap();
-        let (card, _) = make(&cache, origin, (&path, &read, bytes), options, 0, &mut |_| ()).unwrap();
-        let (of_cache, cached) = load(&cache, card, 0).unwrap();
+        let (card, _) = make(&cache, origin, (&path, &read, bytes), options, &mut |_| ()).unwrap();
+        let (of_cache, cached) = load(&cache, card).unwrap();
         assert!(cached.bytes_on_disk() > 0);
         assert_eq!(of_cache, text, "{name}: pieces of {bytes} bytes");
         assert_eq!((cached.features(), &cached.classes), (data.features(), &data.classes));
@@ -56,9 +56,11 @@ fn a_cache_holds_what_the_file_does() {
 /// What is learnt does not depend on where the rows lie; the stochastic solver only takes them in another order.
 #[test]
 fn training_from_disk_is_training() {
+    use crate::scores::Linear;
     use crate::train::batch::bound;
-    use crate::{Options, Problem, Solver, synthetic, train};
-    use std::ops::ControlFlow;
+    use crate::train::{Start, Training};
+    use crate::{Examples, Scores, TrainOptions, synthetic, with_threads};
+    use serde_json::json;
 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("plane.svm");
@@ -71,20 +73,22 @@ fn training_from_disk_is_training() {
         .collect();
     fs::write(&path, rows).unwrap();
     let (read, text) = (ReadOptions::default(), TextOptions::default());
-    let cached = open(&folder.path().join("cache"), &path, &read, &text, 0, &mut |_| ()).unwrap().data;
+    let cached = open(&folder.path().join("cache"), &path, &read, &text, &mut |_| ()).unwrap().data;
     let Input::Rows(data) = read_any(&path, &read).unwrap() else { panic!("rows of numbers") };
-    fn problem(data: &Dataset) -> Problem<'_> {
-        Problem { rows: data.rows(), labels: &data.labels, row_weights: &[], classes: 5 }
-    }
-    let fit =
-        |data: &Dataset, options: &Options| train(&problem(data), options, &mut |_| ControlFlow::Continue(())).unwrap();
-    let batch = Options { solver: Solver::Batch, l2: 1.0, iterations: 50, ..Options::default() };
-    assert_eq!(fit(&cached, &batch).linear, fit(&data, &batch).linear);
-    let stochastic = Options { epochs: 20, batch: 8, ..Options::default() };
+    let options = |settings| TrainOptions::from_settings(&settings).unwrap();
+    let fit = |data: &Dataset, options: &TrainOptions| -> Linear {
+        let mut training = Training::new(Examples::of(data), options, Start::default()).unwrap();
+        while training.step().unwrap().is_some() {}
+        let Scores::Linear(linear) = training.finish().unwrap().scores else { panic!("linear scores") };
+        linear
+    };
+    let batch = options(json!({ "solver": "batch", "l2": 1.0, "iterations": 50 }));
+    assert_eq!(fit(&cached, &batch), fit(&data, &batch));
+    let stochastic = options(json!({ "epochs": 20, "batch": 8 }));
     let (on_disk, in_memory) = (fit(&cached, &stochastic), fit(&data, &stochastic));
-    let [a, b] = [&on_disk, &in_memory].map(|fit| bound(&problem(&data), &stochastic, &fit.linear));
+    let [a, b] = [&on_disk, &in_memory].map(|linear| bound(&Examples::of(&data), &stochastic, linear));
     assert!((a / b - 1.0).abs() < 0.05, "{a} {b}");
-    assert_eq!(fit(&cached, &Options { threads: 1, ..stochastic.clone() }).linear, on_disk.linear);
+    assert_eq!(with_threads(1, || fit(&cached, &stochastic)).unwrap(), on_disk);
 }
 
 #[test]
@@ -95,7 +99,7 @@ fn places_in_errors_are_those_of_the_file() {
         fs::write(&path, content).unwrap();
         let read = ReadOptions::default();
         let origin = Origin::of(&path, &read, &TextOptions::default()).unwrap();
-        let error = make(folder.path(), origin, (&path, &read, 8), &TextOptions::default(), 1, &mut |_| ());
+        let error = make(folder.path(), origin, (&path, &read, 8), &TextOptions::default(), &mut |_| ());
         let message = error.unwrap_err().to_string();
         message.strip_prefix(&format!("{}:", path.display())).expect("a place").to_owned()
     };
@@ -111,7 +115,7 @@ fn a_cache_is_used_again_until_the_file_changes() {
     let folder = tempfile::tempdir().unwrap();
     let (path, cache) = (folder.path().join("a.svm"), folder.path().join("cache"));
     fs::write(&path, "a 1:1\nb 2:1\n").unwrap();
-    let open = |read: &ReadOptions| open(&cache, &path, read, &TextOptions::default(), 0, &mut |_| ()).unwrap();
+    let open = |read: &ReadOptions| open(&cache, &path, read, &TextOptions::default(), &mut |_| ()).unwrap();
     let read = ReadOptions::default();
     assert!(!open(&read).reused);
     assert!(open(&read).reused);
@@ -142,7 +146,7 @@ impl Small {
 
     fn open(&self) -> Result<Cached> {
         let path = self.folder.path().join("a.tsv");
-        open(&self.cache(), &path, &ReadOptions::default(), &TextOptions::default(), 1, &mut |_| ())
+        open(&self.cache(), &path, &ReadOptions::default(), &TextOptions::default(), &mut |_| ())
     }
 
     fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
@@ -196,7 +200,7 @@ fn a_cache_is_made_anew_if_its_card_is_cut_or_changed_anywhere() {
 
 fn refusal(small: &Small, card: Card) -> String {
     let path = small.cache().display().to_string();
-    let error = load(&small.cache(), card, 1).expect_err("a damaged cache").to_string();
+    let error = load(&small.cache(), card).expect_err("a damaged cache").to_string();
     let error = error.strip_prefix(&path).expect("a path").strip_suffix("; remove its folder to have it made again");
     error.expect("what to do").replace(": not a usable cache", "")
 }
@@ -237,7 +241,10 @@ fn what_a_stranger_writes_is_refused_by_what_is_wrong_with_it() {
     assert_eq!(hostile("label-offsets", &[0, 0, 5, 0]), "/label-offsets: not 5 labels of 3 rows");
     assert_eq!(hostile("weights", &[0; 2]), "/weights: 1 weights for 3 rows");
     assert_eq!(hostile("weights", &[u32::MAX; 6]), "/weights: row 0 has the weight NaN");
-    assert_eq!(hostile("idf", &floats(&[1.0])), "/terms: 1 weights for 2 terms, but the text settings want 2 weights");
+    assert_eq!(
+        hostile("idf", &floats(&[1.0])),
+        "/terms: 1 weights for 2 terms do not match the text settings, which need 2"
+    );
     assert_eq!(
         hostile("idf", &floats(&[1.0, f32::INFINITY])),
         "/terms: the weight inf of a term, but weights are finite"
@@ -245,7 +252,7 @@ fn what_a_stranger_writes_is_refused_by_what_is_wrong_with_it() {
     assert_eq!(hostile("terms", &[u32::from_le_bytes(*b"a\nbb")]), "/terms: terms that are cut short");
     assert_eq!(
         hostile("terms", &[u32::from_le_bytes(*b"abb\n")]),
-        "/terms: 2 weights for 1 terms, but the text settings want 1 weights"
+        "/terms: 2 weights for 1 terms do not match the text settings, which need 1"
     );
     assert!(hostile("terms", &[u32::MAX]).starts_with("/terms: terms: invalid utf-8"));
 }

@@ -4,9 +4,12 @@
 use bytemuck::{Pod, Zeroable};
 use half::bf16;
 
-/// Where one child in so many has a weight, those of all are kept, zeros too: a vector is added faster than its parts are, one by one. Pairs
-/// of fewer are never as many numbers as there are children, which tells the forms apart. Beside pairs alone from a half on, models of EURLEX57K
-/// are as large (−2 % from words, +3 % from pairs of words) and predictions take three quarters of the time.
+/// If at least one child in this many has a weight, the weights of all are stored, including zeros.
+///
+/// Adding a whole vector is faster than adding its entries one by one. Pairs below this density are always fewer
+/// numbers than there are children, which distinguishes the forms. Compared with whole vectors from a density of one
+/// half on, models of EURLEX57K are as large (−2 % from words, +3 % from pairs of words) and predictions take three
+/// quarters of the time.
 const WHOLE: usize = 4;
 
 /// The weight of one child.
@@ -14,7 +17,7 @@ const WHOLE: usize = 4;
 #[repr(C)]
 pub struct Entry {
     child: u16,
-    /// The upper half of a 32-bit float.
+    /// The weight as bf16: the upper half of a 32-bit float.
     weight: u16,
 }
 
@@ -47,12 +50,12 @@ fn widen(upper: u16) -> f32 {
     f32::from_bits(u32::from(upper) << 16)
 }
 
-/// Whether so many of a node's children are enough to keep the weights of all.
+/// Whether `count` weights out of `children` are stored as a whole vector.
 pub(crate) fn is_whole(count: usize, children: usize) -> bool {
     count * WHOLE >= children
 }
 
-/// Adds the weights of a cell, which rise by their children, in the form that suits them.
+/// Appends the weights of a cell, given in order of the children, in the form for their density.
 pub(super) fn write(entries: &[Entry], children: usize, numbers: &mut Vec<u16>) {
     if is_whole(entries.len(), children) {
         let start = numbers.len();
@@ -71,7 +74,7 @@ pub(super) enum Cell<'a> {
 }
 
 impl<'a> Cell<'a> {
-    /// From its numbers, for a node with so many children.
+    /// From its numbers, for a node with the given number of children.
     #[inline(always)]
     pub fn of(numbers: &'a [u16], children: usize) -> Self {
         if numbers.len() == children {
@@ -81,7 +84,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// Whether its numbers are weights of children that are there.
+    /// Checks that the numbers are finite weights of existing children.
     pub fn check(numbers: &[u16], children: usize) -> Result<(), &'static str> {
         let weights_are_finite = match Cell::of(numbers, children) {
             Cell::Whole(weights) => weights.iter().all(|&weight| widen(weight).is_finite()),
@@ -103,8 +106,8 @@ impl<'a> Cell<'a> {
     #[inline(always)]
     pub fn add(self, value: f32, scores: &mut [f32]) {
         match self {
-            // One plain loop becomes vectors; of chunks within a loop the compiler takes numbers crosswise, at one and a half times the time
-            // of a prediction.
+            // The compiler vectorises one plain loop; with chunks inside a loop it transposes the numbers, and a
+            // prediction takes one and a half times as long.
             Cell::Whole(weights) => {
                 for (score, &weight) in scores.iter_mut().zip(weights) {
                     *score += value * widen(weight);
@@ -126,7 +129,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// How many weights are not zero.
+    /// Number of non-zero weights.
     pub fn count(self) -> usize {
         match self {
             Cell::Whole(weights) => weights.iter().filter(|&&weight| widen(weight) != 0.0).count(),
@@ -134,7 +137,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// The weights that are not zero.
+    /// The non-zero weights.
     pub fn entries(self) -> impl Iterator<Item = Entry> {
         let (weights, entries) = match self {
             Cell::Whole(weights) => (weights, &[][..]),

@@ -1,22 +1,23 @@
-//! Where each of some rising numbers stands among them, found in constant time: a bit for each number that there could be, and how many
-//! came before each 64 of them.
+//! Rank bitmap: the position of a number in a sorted list in constant time.
+//!
+//! It has a bit per possible number, and per word of 64 bits the number of set bits before it.
 
 use crate::platform::simd::vectorised;
 
-/// 64 numbers.
+/// 64 possible numbers.
 #[derive(Debug, Clone, Copy, Default)]
 struct Word {
     bits: u64,
-    /// How many came before these.
+    /// Number of set bits in the words before.
     before: u32,
 }
 
-/// The places of rising numbers, in memory that is used again and again.
+/// A rank bitmap, whose memory is reused.
 #[derive(Debug, Clone, Default)]
 pub struct RankBitmap(Vec<Word>);
 
 impl RankBitmap {
-    /// Takes in these numbers, all below `end`, in place of those before.
+    /// Replaces the content by these sorted numbers, all below `end`.
     pub(super) fn fill(&mut self, numbers: &[u32], end: usize) {
         self.0.clear();
         self.0.resize(end.div_ceil(64), Word::default());
@@ -26,9 +27,9 @@ impl RankBitmap {
         count(&mut self.0);
     }
 
-    /// How many of the numbers are smaller than this one, which is below `end`, and whether it is among them.
+    /// The number of elements less than `number`, which is below `end`, and whether it is an element.
     #[inline(always)]
-    pub(super) fn place(&self, number: u32) -> (usize, bool) {
+    pub(super) fn rank(&self, number: u32) -> (usize, bool) {
         let Word { bits, before } = self.0[number as usize / 64];
         let bit = 1 << (number % 64);
         ((before + (bits & (bit - 1)).count_ones()) as usize, bits & bit != 0)
@@ -50,12 +51,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_found_where_they_stand() {
+    fn ranks_are_those_of_a_binary_search() {
         let mut index = RankBitmap::default();
         for numbers in [&[0, 1, 5, 63, 64, 65, 127, 200, 320][..], &[], &[2, 64]] {
             index.fill(numbers, 321);
             for number in 0..321 {
-                let (at, is_there) = index.place(number);
+                let (at, is_there) = index.rank(number);
                 assert_eq!(if is_there { Ok(at) } else { Err(at) }, numbers.binary_search(&number), "{number}");
             }
         }

@@ -1,4 +1,4 @@
-//! What rows see of the trees: many rows at a time, leaf by leaf, so that a leaf stays in a cache while rows search it.
+//! Beam search over the leaves, batched: many rows at a time, leaf by leaf, so that a leaf stays in a cache.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,46 +10,46 @@ use crate::data::Row;
 use crate::platform::top_k::top_k;
 use crate::scores::sparse::RankBitmap;
 
-/// LeafScores of each tree that are searched for the best classes of a row.
+/// Beam width: number of leaves per tree that are searched for the top-k classes of a row.
 pub const BEAM: usize = 10;
 
-/// LeafScores that lack so much more than the best one are not searched.
+/// Leaves whose energy exceeds that of the best leaf by more than this are pruned from the beam.
 const NEAR: f32 = 3.5;
 
-/// Bytes that the found of the rows which look together may take, for each thread.
-const ROOM: usize = 128 << 20;
+/// Bytes per thread for the scores of a batch of rows.
+const BATCH_BYTES: usize = 128 << 20;
 
-/// Threads get at least so many turns, if there are rows enough, so that none waits long for the others.
-const TURNS: usize = 2;
+/// Minimum number of batches per thread, given enough rows, for load balancing.
+const BATCHES_PER_THREAD: usize = 2;
 
-/// Which leaves a row searches.
+/// The leaves that are searched for a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Search {
-    /// The [`BEAM`] leaves of each tree that lack least, without those that lack too much more than the best to matter.
+    /// The up to [`BEAM`] leaves of each tree with the lowest energy.
     Nearest,
-    /// All of them.
+    /// All leaves.
     All,
 }
 
-/// What a row has seen of all trees.
+/// The scores of a row in all trees.
 #[derive(Debug, Clone, Default)]
 pub struct BeamScores(Vec<TreeScores>);
 
-/// What a row has seen of a tree.
+/// The scores of a row in one tree.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TreeScores {
     /// −E of all leaves.
     pub root: Vec<f32>,
-    /// The leaves that were searched for the best classes.
+    /// The leaves in the beam.
     pub searched: LeafScores,
-    /// Others, which the probabilities of some classes need.
+    /// Other leaves, needed for the probabilities of some classes.
     extra: LeafScores,
 }
 
-/// Some leaves of a tree, as a row sees them.
+/// The scores of a row in some leaves of a tree.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LeafScores {
-    /// Which, rising.
+    /// The leaves, in increasing order.
     pub numbers: Vec<u16>,
     /// −E of their classes, leaf by leaf.
     pub classes: Vec<f32>,
@@ -62,7 +62,7 @@ impl BeamScores {
 }
 
 impl TreeScores {
-    /// −E of the classes of a leaf, computed if it was neither searched nor extra for.
+    /// −E of the classes of a leaf, computed if it was not scored yet.
     pub fn leaf(&self, tree: &Tree, leaf: usize, row: Row<'_>) -> Cow<'_, [f32]> {
         if let Some(classes) = self.searched.get(tree, leaf).or_else(|| self.extra.get(tree, leaf)) {
             return Cow::Borrowed(classes);
@@ -75,7 +75,7 @@ impl TreeScores {
 }
 
 impl LeafScores {
-    /// −E of the classes of a leaf that is one of these.
+    /// −E of the classes of a leaf, if it is one of these.
     pub fn get(&self, tree: &Tree, leaf: usize) -> Option<&[f32]> {
         let width = |leaf: u16| tree.leaf_classes(leaf).len();
         let at = self.numbers.binary_search(&(leaf as u16)).ok()?;
@@ -85,42 +85,42 @@ impl LeafScores {
 }
 
 impl Trees {
-    /// Lets rows look at the trees, piece by piece, and tells of each row what `of` makes of the found of its piece; on all threads of
-    /// the pool.
+    /// Searches the trees for batches of rows in parallel, and concatenates the results of `of` for each batch.
     pub fn search_batches<T: Send>(
         &self,
         rows: &[Row<'_>],
         search: Search,
         of: impl Fn(Range<usize>, &mut [BeamScores], &mut Scratch) -> Vec<T> + Sync,
     ) -> Vec<T> {
-        let together = self.batch_size(rows.len(), search);
-        let of_piece = |(found, scratch): &mut (Vec<BeamScores>, Scratch), (piece, rows): (usize, &[Row<'_>])| {
-            let start = piece * together;
+        let size = self.batch_size(rows.len(), search);
+        let of_batch = |(found, scratch): &mut (Vec<BeamScores>, Scratch), (batch, rows): (usize, &[Row<'_>])| {
+            let start = batch * size;
             of(start..start + rows.len(), self.search_into(rows, search, found), scratch)
         };
-        let pieces = rows.par_chunks(together).enumerate().map_init(Default::default, of_piece);
-        pieces.collect::<Vec<_>>().into_iter().flatten().collect()
+        let batches = rows.par_chunks(size).enumerate().map_init(Default::default, of_batch);
+        batches.collect::<Vec<_>>().into_iter().flatten().collect()
     }
 
-    /// How many of so many rows look together: as many as there is room for, in turns for all threads of the pool.
+    /// Number of rows per batch: as many as [`BATCH_BYTES`] allows, in several batches per thread of the pool.
     pub(crate) fn batch_size(&self, rows: usize, search: Search) -> usize {
         let of_tree = |tree: &Tree| {
             let leaves = tree.leaves.nodes();
             let searched = if search == Search::All { leaves } else { BEAM.min(leaves) };
             size_of::<f32>() * (leaves + searched * self.classes.div_ceil(leaves))
         };
-        let most = ROOM / self.trees.iter().map(of_tree).sum::<usize>();
-        rows.div_ceil(TURNS * rayon::current_num_threads()).clamp(1, most.max(1))
+        let most = BATCH_BYTES / self.trees.iter().map(of_tree).sum::<usize>();
+        rows.div_ceil(BATCHES_PER_THREAD * rayon::current_num_threads()).clamp(1, most.max(1))
     }
 
-    /// What these rows see, one after another.
+    /// The scores of each row, for one batch.
     pub fn search(&self, rows: &[Row<'_>], search: Search) -> Vec<BeamScores> {
         let mut found = Vec::new();
         self.search_into(rows, search, &mut found);
         found
     }
 
-    /// The same in the memory of earlier found, which the system would have to clear if it were given back and extra for again.
+    /// Like [`Trees::search`], reusing the memory of earlier scores: freeing and reallocating it would make the system
+    /// clear it each time.
     fn search_into<'a>(
         &self,
         rows: &[Row<'_>],
@@ -136,7 +136,7 @@ impl Trees {
         found
     }
 
-    /// Lets rows look also at the leaves of these classes, where they did not search them.
+    /// Scores the leaves of the given classes of each row, unless they were searched.
     pub(super) fn score_leaves_of(&self, rows: &[Row<'_>], found: &mut [BeamScores], classes: &[Vec<u32>]) {
         let known = self.known(rows);
         for (t, tree) in self.trees.iter().enumerate() {
@@ -155,18 +155,18 @@ impl Trees {
         }
     }
 
-    /// The rows without the features that no tree knows.
+    /// The rows without features that the trees do not have.
     fn known<'a>(&self, rows: &[Row<'a>]) -> Vec<Row<'a>> {
         rows.iter().map(|row| row.below(self.features)).collect()
     }
 }
 
 impl Tree {
-    fn search(&self, rows: &[Row<'_>], search: Search, mut seen: Vec<&mut TreeScores>) {
+    fn search(&self, rows: &[Row<'_>], search: Search, mut of_rows: Vec<&mut TreeScores>) {
         let (mut energies, mut index) = (Vec::new(), RankBitmap::default());
         self.root.energies(0, rows, &mut index, &mut energies);
         for (TreeScores { root, searched, extra }, energies) in
-            seen.iter_mut().zip(energies.chunks(self.leaves.nodes()))
+            of_rows.iter_mut().zip(energies.chunks(self.leaves.nodes()))
         {
             root.clear();
             root.extend_from_slice(energies);
@@ -176,30 +176,30 @@ impl Tree {
             };
             extra.numbers.clear();
         }
-        self.score_leaves(rows, seen.into_iter().map(|seen| &mut seen.searched).collect(), &mut index);
+        self.score_leaves(rows, of_rows.into_iter().map(|scores| &mut scores.searched).collect(), &mut index);
     }
 
-    /// Shows each row the classes of its leaves, leaf by leaf.
+    /// Scores the classes of each row's leaves, leaf by leaf.
     fn score_leaves(&self, rows: &[Row<'_>], mut of_rows: Vec<&mut LeafScores>, index: &mut RankBitmap) {
-        let mut visitors = vec![Vec::new(); self.leaves.nodes()];
+        let mut rows_by_leaf = vec![Vec::new(); self.leaves.nodes()];
         for (leaves, n) in of_rows.iter_mut().zip(0u32..) {
-            leaves.numbers.iter().for_each(|&leaf| visitors[usize::from(leaf)].push(n));
+            leaves.numbers.iter().for_each(|&leaf| rows_by_leaf[usize::from(leaf)].push(n));
             leaves.classes.clear();
             leaves.classes.reserve(leaves.numbers.iter().map(|&leaf| self.leaf_classes(leaf).len()).sum());
         }
         let (mut rows_of_leaf, mut energies) = (Vec::new(), Vec::new());
-        for (leaf, visitors) in visitors.iter().enumerate().filter(|(_, visitors)| !visitors.is_empty()) {
+        for (leaf, numbers) in rows_by_leaf.iter().enumerate().filter(|(_, numbers)| !numbers.is_empty()) {
             rows_of_leaf.clear();
-            rows_of_leaf.extend(visitors.iter().map(|&n| rows[n as usize]));
+            rows_of_leaf.extend(numbers.iter().map(|&n| rows[n as usize]));
             self.leaves.energies(leaf, &rows_of_leaf, index, &mut energies);
-            for (&n, classes) in visitors.iter().zip(energies.chunks(self.leaf_classes(leaf as u16).len())) {
+            for (&n, classes) in numbers.iter().zip(energies.chunks(self.leaf_classes(leaf as u16).len())) {
                 of_rows[n as usize].classes.extend_from_slice(classes);
             }
         }
     }
 }
 
-/// The [`BEAM`] leaves that lack least, rising, without those that lack too much more than the best to matter.
+/// The beam: the up to [`BEAM`] lowest-energy leaves within [`NEAR`] of the best, in increasing order.
 fn nearest(root: &[f32]) -> Vec<u16> {
     let places = top_k(root, BEAM);
     let near = root[places[0] as usize] - NEAR;

@@ -1,42 +1,42 @@
-//! Which classes have the most votes: Σ over trees of e^{−E_leaf − E_k}, of those in the leaves that a row has searched.
+//! Top-k by the votes of the ensemble, Σ over trees of e^{−E_leaf − E_k}, among the classes of the searched leaves.
 
 use super::{BeamScores, Trees};
 use crate::platform::math::exp_all;
 use crate::platform::top_k::top_k;
 use crate::scores::Prediction;
 
-/// What a logarithm of votes may be off by.
+/// Bound on the rounding error of log votes.
 const ROUNDING: f32 = 1e-3;
 
-/// Room for the numbers of one row, kept from row to row.
+/// Buffers for one row, reused from row to row.
 #[derive(Debug, Clone, Default)]
 pub struct Scratch {
-    /// −E_leaf − E_k of the classes that were searched, tree by tree.
+    /// −E_leaf − E_k of the classes of the searched leaves, tree by tree.
     energies: Vec<f32>,
     /// These classes.
     classes: Vec<u32>,
-    /// Those that may be among the best.
+    /// The classes that may be among the top k.
     candidates: Vec<u32>,
-    /// The votes for each of them.
+    /// The votes for each candidate.
     sums: Vec<f32>,
 }
 
 impl Trees {
-    /// The `count` classes with the most votes, with these in place of probabilities.
+    /// The `count` classes with the most votes, with their mean votes as probabilities.
     ///
-    /// Few classes come into question. The best of each tree tell how many votes are enough to be among the best of all, and a class with
-    /// so many has at least its share of them from one tree.
+    /// Few classes are candidates: the top classes of each tree give a lower bound on the votes of the `count`-th
+    /// class, and a class that reaches the bound has at least the mean of it in one tree.
     pub(crate) fn votes(&self, found: &BeamScores, count: usize, scratch: &mut Scratch) -> Vec<Prediction> {
         let Scratch { energies, classes, candidates, sums } = scratch;
         energies.clear();
         classes.clear();
         candidates.clear();
-        for (tree, seen) in self.trees.iter().zip(found.trees()) {
+        for (tree, scores) in self.trees.iter().zip(found.trees()) {
             let start = energies.len();
-            let mut left = &seen.searched.classes[..];
-            for &leaf in &seen.searched.numbers {
+            let mut left = &scores.searched.classes[..];
+            for &leaf in &scores.searched.numbers {
                 let of_leaf = tree.leaf_classes(leaf);
-                let of_root = seen.root[usize::from(leaf)];
+                let of_root = scores.root[usize::from(leaf)];
                 classes.extend_from_slice(of_leaf);
                 energies.extend(left[..of_leaf.len()].iter().map(|of_class| of_root + of_class));
                 left = &left[of_leaf.len()..];
@@ -56,15 +56,15 @@ impl Trees {
         best.into_iter().map(|at| Prediction { class: candidates[at as usize], probability: mean(at) }).collect()
     }
 
-    /// Σ over trees of the votes for some classes, of which each is kept once, and the places of those with the most.
+    /// Removes duplicates from `classes`, sums their votes over the trees, and returns the indices of the top classes.
     fn sum_votes(&self, found: &BeamScores, count: usize, classes: &mut Vec<u32>, sums: &mut Vec<f32>) -> Vec<u32> {
         classes.sort_unstable();
         classes.dedup();
         sums.clear();
-        for (tree, seen) in self.trees.iter().zip(found.trees()) {
+        for (tree, scores) in self.trees.iter().zip(found.trees()) {
             sums.extend(classes.iter().map(|&class| {
                 let (leaf, child) = tree.place(class);
-                seen.searched.get(tree, leaf).map_or(f32::NEG_INFINITY, |classes| seen.root[leaf] + classes[child])
+                scores.searched.get(tree, leaf).map_or(f32::NEG_INFINITY, |classes| scores.root[leaf] + classes[child])
             }));
         }
         exp_all(sums);

@@ -1,4 +1,4 @@
-//! Probabilities from energies: of a few classes, of which each needs two nodes a tree, or of all, which need every leaf.
+//! Probabilities from energies: of a few classes, with two nodes per class and tree, or of all classes.
 
 use super::beam::TreeScores;
 use super::{BeamScores, Tree, Trees};
@@ -6,12 +6,12 @@ use crate::data::Row;
 use crate::platform::math::{exp_all, max_all};
 
 impl Trees {
-    /// log p(class | x) of a row that has seen the trees, exact for any class: as if it had one class.
+    /// log p(class | x), exact for any class, under the model for one label per row.
     pub fn log_probability(&self, row: Row<'_>, found: &BeamScores, class: u32) -> f64 {
         self.log_probabilities_of(row, found, &[class], self.calibration.temperature)[0]
     }
 
-    /// The same of several classes, under a temperature: what a node gives is computed once for all of them.
+    /// log p(class | x) of several classes at a temperature; nodes are normalised once for all of them.
     pub(super) fn log_probabilities_of(
         &self,
         row: Row<'_>,
@@ -20,40 +20,42 @@ impl Trees {
         temperature: f32,
     ) -> Vec<f64> {
         let mut sums = vec![0.0; classes.len()];
-        for (tree, seen) in self.trees.iter().zip(found.trees()) {
+        for (tree, scores) in self.trees.iter().zip(found.trees()) {
             let mut places: Vec<_> =
                 classes.iter().zip(&mut sums).map(|(&class, sum)| (tree.place(class), sum)).collect();
             places.sort_unstable_by_key(|&((leaf, _), _)| leaf);
-            let root = Shares::of(&seen.root, temperature);
+            let root = NodeSoftmax::of(&scores.root, temperature);
             for of_leaf in places.chunk_by_mut(|a, b| a.0.0 == b.0.0) {
                 let leaf = of_leaf[0].0.0;
-                let energies = seen.leaf(tree, leaf, row);
-                let shares = Shares::of(&energies, temperature);
+                let energies = scores.leaf(tree, leaf, row);
+                let children = NodeSoftmax::of(&energies, temperature);
                 for ((_, child), sum) in of_leaf {
-                    **sum += (root.log_share(leaf) + shares.log_share(*child)).exp();
+                    **sum += (root.log_probability(leaf) + children.log_probability(*child)).exp();
                 }
             }
         }
         sums.into_iter().map(|sum| log_mean(sum, self.trees.len())).collect()
     }
 
-    /// The ways to a class of a row that has seen the trees.
-    pub(crate) fn ways(&self, row: Row<'_>, found: &BeamScores, class: u32) -> Ways {
-        let of_tree = |(tree, seen): (&Tree, &TreeScores)| {
+    /// The paths to a class in all trees.
+    pub(crate) fn paths(&self, row: Row<'_>, found: &BeamScores, class: u32) -> Paths {
+        let of_tree = |(tree, scores): (&Tree, &TreeScores)| {
             let (leaf, child) = tree.place(class);
-            [(seen.root.clone(), leaf), (seen.leaf(tree, leaf, row).into_owned(), child)]
+            [(scores.root.clone(), leaf), (scores.leaf(tree, leaf, row).into_owned(), child)]
         };
-        Ways(self.trees.iter().zip(found.trees()).map(of_tree).collect())
+        Paths(self.trees.iter().zip(found.trees()).map(of_tree).collect())
     }
 
-    /// log p(k | x) of all classes of a row that has [searched](super::Search) all leaves, or where rows have several, the logarithm of the
-    /// probability that a class is one of them.
+    /// log p(k | x) of all classes, from a [search](super::Search) of all leaves.
+    ///
+    /// If rows have several labels, it is the log probability that a class is one of them.
     pub fn all_log_probabilities(&self, found: &BeamScores, out: &mut [f64]) {
         out.fill(0.0);
-        for (tree, seen) in self.trees.iter().zip(found.trees()) {
+        for (tree, scores) in self.trees.iter().zip(found.trees()) {
+            let (root, classes) = (&scores.root, &scores.searched.classes);
             match self.calibration.vote_power {
-                Some(_) => tree.add_votes(&seen.root, &seen.searched.classes, out),
-                None => tree.add_probabilities(self.calibration.temperature, &seen.root, &seen.searched.classes, out),
+                Some(_) => tree.add_votes(root, classes, out),
+                None => tree.add_probabilities(self.calibration.temperature, root, classes, out),
             }
         }
         let power = f64::from(self.calibration.vote_power.unwrap_or(1.0));
@@ -62,7 +64,7 @@ impl Trees {
 }
 
 impl Tree {
-    /// e^{−E_leaf − E_k} for each class.
+    /// Adds e^{−E_leaf − E_k} for each class.
     fn add_votes(&self, root: &[f32], classes: &[f32], sums: &mut [f64]) {
         for (leaf, range) in self.leaves.children().windows(2).enumerate() {
             for place in range[0]..range[1] {
@@ -71,52 +73,53 @@ impl Tree {
         }
     }
 
-    /// p(leaf | root, x) p(k | leaf, x) for each class.
+    /// Adds p(leaf | root, x) p(k | leaf, x) for each class.
     fn add_probabilities(&self, temperature: f32, root: &[f32], classes: &[f32], sums: &mut [f64]) {
-        let of_leaves = Shares::of(root, temperature);
+        let of_leaves = NodeSoftmax::of(root, temperature);
         for (leaf, range) in self.leaves.children().windows(2).enumerate() {
-            let of_classes = Shares::of(&classes[range[0]..range[1]], temperature);
+            let of_classes = NodeSoftmax::of(&classes[range[0]..range[1]], temperature);
             for (child, &class) in self.order[range[0]..range[1]].iter().enumerate() {
-                sums[class as usize] += (of_leaves.log_share(leaf) + of_classes.log_share(child)).exp();
+                sums[class as usize] += (of_leaves.log_probability(leaf) + of_classes.log_probability(child)).exp();
             }
         }
     }
 }
 
-/// The nodes on the way to a class in each tree: −E of their children, and which of them leads there.
-pub(crate) struct Ways(Vec<[(Vec<f32>, usize); 2]>);
+/// The paths to a class, one per tree: −E of the children of each node, and the child on the path.
+pub(crate) struct Paths(Vec<[(Vec<f32>, usize); 2]>);
 
-impl Ways {
-    /// log p(class | x) under a temperature.
+impl Paths {
+    /// log p(class | x) at a temperature.
     pub(crate) fn log_probability(&self, temperature: f32) -> f64 {
-        let of_node = |(energies, child): &(Vec<f32>, usize)| Shares::of(energies, temperature).log_share(*child);
+        let of_node =
+            |(energies, child): &(Vec<f32>, usize)| NodeSoftmax::of(energies, temperature).log_probability(*child);
         let of_trees = self.0.iter().map(|nodes| nodes.iter().map(of_node).sum::<f64>().exp());
         log_mean(of_trees.sum(), self.0.len())
     }
 }
 
-/// What the children of a node share: p(c | node, x) from −E of all of them under a temperature.
-struct Shares<'a> {
+/// The softmax p(c | node, x) over the children of a node, from their −E at a temperature.
+struct NodeSoftmax<'a> {
     energies: &'a [f32],
     temperature: f32,
     largest: f32,
     log_sum: f64,
 }
 
-impl<'a> Shares<'a> {
+impl<'a> NodeSoftmax<'a> {
     fn of(energies: &'a [f32], temperature: f32) -> Self {
         let largest = max_all(energies);
-        let mut shares: Vec<f32> = energies.iter().map(|&energy| temperature * (energy - largest)).collect();
-        exp_all(&mut shares);
-        Shares { energies, temperature, largest, log_sum: f64::from(shares.iter().sum::<f32>()).ln() }
+        let mut exps: Vec<f32> = energies.iter().map(|&energy| temperature * (energy - largest)).collect();
+        exp_all(&mut exps);
+        NodeSoftmax { energies, temperature, largest, log_sum: f64::from(exps.iter().sum::<f32>()).ln() }
     }
 
-    fn log_share(&self, child: usize) -> f64 {
+    fn log_probability(&self, child: usize) -> f64 {
         f64::from(self.temperature * (self.energies[child] - self.largest)) - self.log_sum
     }
 }
 
-/// The logarithm of the mean of what the trees give, from its sum.
+/// The logarithm of the mean over trees, from the sum.
 fn log_mean(sum: f64, trees: usize) -> f64 {
     (sum / trees as f64).max(f64::MIN_POSITIVE).ln()
 }

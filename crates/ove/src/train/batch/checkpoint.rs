@@ -1,4 +1,4 @@
-//! What a checkpoint keeps of the batch solver: the point, its gradient, the curvature and every remembered pair of L-BFGS.
+//! The checkpoint of the batch solver: the point, its gradient, the curvature and the pairs of L-BFGS.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::model::TracePoint;
 use crate::train::checkpoint::{F32, F64, StateReader, Table};
 
-/// The numbers beside the vectors.
+/// The scalars of the state.
 #[derive(Serialize, Deserialize)]
 struct Facts {
     number: usize,
@@ -45,11 +45,12 @@ pub(super) fn state<'a>(state: &'a State, trace: &[TracePoint]) -> (String, Vec<
     (serde_json::to_string(&facts).expect("facts are numbers"), tables)
 }
 
-/// The state of a run with so many weights and numbers of curvature, and the curve so far.
+/// Reads the state of a run with the given numbers of weights and curvature values, and its trace.
 pub(super) fn restore(saved: &dyn StateReader, weights: usize, curvature: usize) -> Result<(State, Vec<TracePoint>)> {
     let facts: Facts = saved.parse_facts()?;
     if facts.pairs.len() > MEMORY {
-        return Err(saved.unusable(format!("{} remembered steps, but there are at most {MEMORY}", facts.pairs.len())));
+        let pairs = facts.pairs.len();
+        return Err(saved.unusable(format!("it has {pairs} pairs of L-BFGS, more than the maximum of {MEMORY}")));
     }
     fn vector<T: bytemuck::Pod>(saved: &dyn StateReader, name: &str, length: usize) -> Result<Vec<T>> {
         let mut numbers = vec![T::zeroed(); length];

@@ -1,16 +1,16 @@
-//! A = LLᵀ of a symmetric positive definite matrix, and A⁻¹r.
+//! Cholesky decomposition A = LLᵀ of a symmetric positive definite matrix, and A⁻¹r.
 //!
-//! A triangle is kept without its empty half: row i is `at(i)..at(i + 1)` and ends on the diagonal. Both solutions run along rows.
+//! Triangles are packed: row i is `at(i)..at(i + 1)` and ends with the diagonal. Both substitutions run along rows.
 
 use crate::platform::math::{lanes, vectorised};
 
-/// Where row i of a triangle begins; of n rows, how many numbers they have.
+/// The start of row i of a packed triangle; the size of a triangle of i rows.
 pub(super) fn at(i: usize) -> usize {
     i * (i + 1) / 2
 }
 
 vectorised! {
-    /// Turns the lower triangle of A into L: Lᵢⱼ = (Aᵢⱼ − Σ_{m < j} Lᵢₘ Lⱼₘ)/Lⱼⱼ.
+    /// Overwrites the lower triangle of A with L: Lᵢⱼ = (Aᵢⱼ − Σ_{m < j} Lᵢₘ Lⱼₘ)/Lⱼⱼ.
     pub(super) fn factorise(triangle: &mut [f64], n: usize) {
         for i in 0..n {
             let (above, row) = triangle.split_at_mut(at(i));
@@ -18,15 +18,16 @@ vectorised! {
                 let other = &above[at(j)..at(j + 1)];
                 row[j] = (row[j] - dot(&row[..j], &other[..j])) / other[j];
             }
-            // What rounding leaves of a pivot may not be positive; then the row is nearly a sum of others, and a small one will do.
-            let left = row[i] - dot(&row[..i], &row[..i]);
-            row[i] = left.max(1e-12 * row[i]).sqrt();
+            // After rounding, a pivot may not be positive if the row is nearly a linear combination of others; then a
+            // small one is used.
+            let pivot = row[i] - dot(&row[..i], &row[..i]);
+            row[i] = pivot.max(1e-12 * row[i]).sqrt();
         }
     }
 }
 
 vectorised! {
-    /// Turns r into (LLᵀ)⁻¹r.
+    /// Overwrites r with (LLᵀ)⁻¹r.
     pub(super) fn solve(triangle: &[f64], r: &mut [f64]) {
         let n = r.len();
         for i in 0..n {
@@ -76,9 +77,9 @@ mod tests {
         }
     }
 
-    /// The second feature is the first once more, and nothing but rounding tells them apart.
+    /// The second feature equals the first, so that the matrix is singular.
     #[test]
-    fn a_matrix_on_the_edge_has_a_factor() {
+    fn a_singular_matrix_has_a_factor() {
         let mut triangle = [1.0, 1.0, 1.0];
         factorise(&mut triangle, 2);
         let mut r = [1.0, 1.0];

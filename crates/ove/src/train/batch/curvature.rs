@@ -1,14 +1,14 @@
-//! The curvature that L-BFGS starts from: an estimate B of the Hessian that is cheap to divide by.
+//! The preconditioner of L-BFGS: an estimate B of the Hessian that is cheap to invert.
 //!
-//! For class k the Hessian has the block H_k = M_k + λI with M_k = Xᵀdiag(h_k)X, where h_nk is the second derivative of row n in the
-//! score of class k with its sign turned. Between classes it has blocks that take away what these have in common: scores that all grow by the
-//! same change nothing. With S = Σ M_k and M the M_k below each other, B takes
+//! The diagonal block of class k in the Hessian is H_k = M_k + λI with M_k = Xᵀdiag(h_k)X, where h_nk is the negative
+//! second derivative of row n with respect to the score of class k. The blocks between classes remove what these have
+//! in common: adding a constant to all scores changes nothing. With S = Σ M_k and M the M_k stacked, B is
 //!
 //! ```text
 //! B = diag(H_1, …, H_K) − θ·M S⁻¹ Mᵀ
 //! ```
 //!
-//! and of each M_k one of two parts:
+//! and each M_k is approximated in one of two ways:
 //!
 //! - **Many features** (words): the diagonal. With c_k = Σ_n x² h_nk for each feature,
 //!
@@ -17,43 +17,43 @@
 //!   ```
 //!
 //!   On 20 newsgroups, conjugate gradients at the maximum take 230 steps with this B and 390 with θ = 0.
-//! - **Few features** (pixels): all of it, by Cholesky factors. Pixels beside each other are nearly the same, of which the diagonal knows
-//!   nothing. From M_k = H_k − λI,
+//! - **Few features** (pixels): the full matrix, by Cholesky factors. Adjacent pixels are strongly correlated, which a
+//!   diagonal cannot represent. From M_k = H_k − λI,
 //!
 //!   ```text
 //!   z_k = H_k⁻¹r_k     u = T⁻¹ Σ (r_k − λz_k)     (B⁻¹r)_k = z_k + u − λH_k⁻¹u     T = (1/θ − 1)·S + λK·I
 //!   ```
 //!
-//!   where T leaves out −λ²·Σ H_k⁻¹, which is small where curvature is large; so B stays positive definite. Some rows are
-//!   enough for this estimate. It is taken if the factors have about [`FACTORS`] numbers at most and cost no more than [`PASSES`]
-//!   evaluations, which leaves out very many classes.
+//!   where T omits −λ²·Σ H_k⁻¹, which is small if the curvature is large, so that B stays positive definite. A sample of
+//!   the rows is enough for this estimate. It is used if the factors have at most about [`FACTORS`] numbers and cost no
+//!   more than [`PASSES`] evaluations, which excludes very many classes.
 //!
-//! In memory this is one number for each weight, and the factors if there are any, twice while they are made.
+//! This takes one number per weight, and the factors if there are any, twice while they are computed.
 
 use rayon::prelude::*;
 
 use super::cholesky::{at, factorise, solve};
-use super::{Block, FEATURES_A_TASK, FullSum, terms};
+use super::{Block, FEATURES_PER_TASK, FullSum, terms};
 use crate::platform::math::vectorised;
 
-/// Numbers that the factors of all classes may have (128 MB, and one class more for T).
+/// Maximum size of the factors of all classes (128 MB, and one more class for T).
 const FACTORS: usize = 1 << 24;
 
-/// Evaluations of the full sum that the factors may cost.
+/// Maximum cost of the factors, in evaluations of the objective.
 const PASSES: usize = 25;
 
-/// Rows for each feature that are enough for a factor.
-const ROWS_A_FEATURE: usize = 8;
+/// Number of sampled rows per feature for a factor.
+const ROWS_PER_FEATURE: usize = 8;
 
-/// θ: how much of what classes have in common is taken away. Below 1, B stays positive definite where nothing is penalised.
+/// θ, the share of the common part that is removed. Below 1, B stays positive definite without a penalty.
 const JOINED: f64 = 0.9;
 
-/// Steps between two looks at the diagonal.
+/// Number of steps between two updates of the diagonal.
 const REFRESH: usize = 20;
 
 impl FullSum<'_> {
-    /// Whether each class has a factor: (D + 1)³/3 products, and one for each pair of entries of each row that is
-    /// looked at, beside two for each entry of X in an evaluation.
+    /// Whether each class has a factor, by its cost relative to an evaluation: (D + 1)³/3 products, and one per pair of
+    /// entries of each sampled row, compared with two per entry of X.
     fn has_factors(&self) -> bool {
         let (rows, features) = (self.examples.len(), self.features() + 1);
         if self.classes().saturating_mul(features).saturating_mul(features) / 2 > FACTORS {
@@ -64,18 +64,19 @@ impl FullSum<'_> {
         features.pow(3) / 3 + pairs <= PASSES * 2 * entries
     }
 
-    /// Of so many rows, the factors look at one.
+    /// The factors are computed from one row in this many.
     fn stride(&self) -> usize {
-        (self.examples.len() / (ROWS_A_FEATURE * (self.features() + 1))).max(1)
+        (self.examples.len() / (ROWS_PER_FEATURE * (self.features() + 1))).max(1)
     }
 
-    /// c for each weight, then the factors class by class, then that of T.
+    /// Number of curvature values: c for each weight, then the factors class by class, then that of T.
     pub(super) fn numbers_of_curvature(&self) -> usize {
         let (features, classes) = (self.features() + 1, self.classes());
         classes * features + if self.has_factors() { (classes + 1) * at(features) } else { 0 }
     }
 
-    /// A diagonal is taken every few steps; factors before the steps 0, 5, 15, 35, 75 and so on, since they cost more and change less and less.
+    /// Whether the curvature is updated before a step: a diagonal every few steps, factors before the steps 0, 5, 15,
+    /// 35, 75 and so on, since they cost more and change less and less.
     pub(super) fn curvature_is_due(&self, step: usize) -> bool {
         match self.has_factors() {
             true => step.is_multiple_of(5) && (step / 5 + 1).is_power_of_two(),
@@ -83,7 +84,7 @@ impl FullSum<'_> {
         }
     }
 
-    /// Fills in c, and the factors if there are any.
+    /// Computes c, and the factors if there are any.
     pub(super) fn curvature(&self, weights: &[f64], curvature: &mut [f64]) {
         let (diagonal, factors) = curvature.split_at_mut(weights.len());
         let features = weights.len() / self.classes();
@@ -100,7 +101,7 @@ impl FullSum<'_> {
         }
     }
 
-    /// Turns r into B⁻¹r.
+    /// Overwrites r with B⁻¹r.
     pub(super) fn divide_by_curvature(&self, curvature: &[f64], r: &mut [f64]) {
         let (diagonal, factors) = curvature.split_at(r.len());
         match factors {
@@ -111,11 +112,11 @@ impl FullSum<'_> {
 
     fn divide_by_feature(&self, diagonal: &[f64], r: &mut [f64]) {
         let classes = self.classes();
-        let task = FEATURES_A_TASK * 8 * classes;
+        let task = FEATURES_PER_TASK * 8 * classes;
         let tasks = r.par_chunks_mut(task).zip(diagonal.par_chunks(task)).enumerate();
         tasks.for_each(|(number, (r, c))| {
             for (i, (r, c)) in r.chunks_mut(classes).zip(c.chunks(classes)).enumerate() {
-                divide_joined(c, self.penalty_of(number * FEATURES_A_TASK * 8 + i), r);
+                divide_joined(c, self.penalty_of(number * FEATURES_PER_TASK * 8 + i), r);
             }
         });
     }
@@ -139,14 +140,14 @@ impl FullSum<'_> {
         }
     }
 
-    /// λ, but for a bias that is not penalised. A weight that nothing holds never moves; any positive number will do.
+    /// λ, or a tiny number without a penalty, so that a weight without curvature has a finite inverse.
     fn penalty_of(&self, feature: usize) -> f64 {
         let penalised = feature < self.features() || self.penalty_on_bias;
         if penalised { self.l2.max(1e-12) } else { 1e-12 }
     }
 
-    /// h of a block's rows. A remaining class whose derivative is −p has h = p(1 − p), be it a probability or a sigmoid. The
-    /// own class takes the sum of these, which is right for one-vs-each and near enough for the others; several labels share it by
+    /// h of a block's rows. A negative with derivative −p has h = p(1 − p), for a probability as well as a sigmoid. The
+    /// label gets the sum of these, which is exact for one-vs-each and close for the others; several labels share it by
     /// their weights.
     fn second_derivatives(&self, block: &Block, weights: &[f64]) -> Vec<f64> {
         let classes = self.classes();
@@ -167,7 +168,7 @@ impl FullSum<'_> {
         second
     }
 
-    /// Adds Σ_n xᵢ xⱼ h_nk over the rows that are looked at, for each pair j ≤ i and, side by side, each class.
+    /// Adds Σ_n xᵢ xⱼ h_nk over the sampled rows, for each pair j ≤ i and, adjacent, each class.
     fn add_pairs(&self, block: &Block, second: &[f64], products: &mut [f64]) {
         let stride = self.stride();
         let (classes, bias) = (self.classes(), self.features());
@@ -183,7 +184,7 @@ impl FullSum<'_> {
         });
     }
 
-    /// The factor of each class from the products of its rows that are looked at, and that of T. What a feature has of its own is known
+    /// Computes the factor of each class from the products of the sampled rows, and that of T. The diagonal is known
     /// from all rows.
     fn factorise(&self, diagonal: &[f64], products: &[f64], factors: &mut [f64]) {
         let stride = self.stride() as f64;
@@ -218,7 +219,7 @@ fn solution(factor: &[f64], r: impl Iterator<Item = f64>) -> Vec<f64> {
     r
 }
 
-/// The rows of a triangle, each of whose places has so many numbers.
+/// The rows of a packed triangle with several numbers per element.
 fn rows_of_triangle(mut triangle: &mut [f64], numbers: usize) -> Vec<&mut [f64]> {
     let mut rows = Vec::new();
     while !triangle.is_empty() {
@@ -246,7 +247,7 @@ vectorised! {
 }
 
 vectorised! {
-    /// Turns r into B_d⁻¹r for one feature.
+    /// Overwrites r with B_d⁻¹r for one feature.
     fn divide_joined(c: &[f64], penalty: f64, r: &mut [f64]) {
         let (mut total, mut own, mut c_z) = (0.0, 0.0, 0.0);
         for (r, &c) in r.iter_mut().zip(c) {
@@ -269,7 +270,7 @@ mod tests {
     use crate::data::{Examples, Labels, Rows};
     use crate::options::TrainOptions;
 
-    /// B_d written out, times B_d⁻¹r, is r: with a penalty, without one, and where no row has the feature.
+    /// B_d written out, times B_d⁻¹r, is r: with a penalty, without one, and for a feature that no row has.
     #[test]
     fn a_feature_times_its_inverse_gives_the_vector_back() {
         let r = [1.0, -2.0, 0.5];
@@ -287,7 +288,8 @@ mod tests {
         }
     }
 
-    /// Two classes and weights of zero have h = ¼, so that M = ¼·XᵀX for both; with one feature and the bias, all matrices are 2 × 2.
+    /// Two classes and weights of zero have h = ¼, so that M = ¼·XᵀX for both; with one feature and the bias, all
+    /// matrices are 2 × 2.
     #[test]
     fn factors_divide_as_the_formula_written_out() {
         let (offsets, indices, values) = ([0, 1, 2, 3, 4], [0; 4], [1.0, 2.0, -1.0, 3.0]);
@@ -298,7 +300,7 @@ mod tests {
         let full = FullSum::new(Examples::new(rows, &labels, &[], 2), &options);
         let mut curvature = vec![f64::NAN; full.numbers_of_curvature()];
         full.curvature(&[0.0; 4], &mut curvature);
-        assert_eq!(curvature.len(), 4 + 3 * 3, "a number for each weight and three triangles");
+        assert_eq!(curvature.len(), 4 + 3 * 3, "a number per weight and three triangles");
 
         let (m, penalty) = ([15.0 / 4.0, 5.0 / 4.0, 4.0 / 4.0], 0.5);
         let plus = |scale: f64, add: f64| [scale * m[0] + add, scale * m[1], scale * m[2] + add];

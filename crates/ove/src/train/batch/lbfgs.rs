@@ -1,22 +1,23 @@
-//! L-BFGS that starts from a known curvature: minimises a smooth convex function whose coordinates differ much in curvature.
+//! Preconditioned L-BFGS for smooth convex functions whose coordinates differ greatly in curvature.
 //!
-//! Word counts make such functions: a frequent word has thousands of times the curvature of a rare one. The two-loop
-//! recursion (Nocedal 1980) therefore starts from γ·B⁻¹ instead of γ·I, where B is near the Hessian and is taken anew every few
-//! steps. A step satisfies the weak Wolfe conditions, found by doubling and then by cubic interpolation.
+//! Word counts give such functions: a frequent word has thousands of times the curvature of a rare one. The two-loop
+//! recursion (Nocedal 1980) therefore starts from γ·B⁻¹ instead of γ·I, where B approximates the Hessian and is updated
+//! every few steps. A step satisfies the weak Wolfe conditions, found by doubling and then by cubic interpolation.
 //!
-//! Memory traffic is the cost, so the recursion runs on inner products and passes over the remembered vectors four times in all, not
-//! four times each. All work is cut in pieces of fixed length, so that no sum depends on the number of threads.
+//! The cost is memory traffic, so the recursion runs on inner products and passes over all stored vectors four times in
+//! total, not four times each. All work is split into pieces of fixed length, so that no sum depends on the number of
+//! threads.
 
 use rayon::prelude::*;
 
 use crate::platform::math::{lanes, vectorised};
 
-/// When to stop.
+/// The stopping criteria.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// When ‖∇‖ is at most this share of the first ‖∇‖.
+    /// Stops when ‖∇‖ relative to the first ‖∇‖ is at most this.
     pub tolerance: f64,
-    /// After so many steps.
+    /// Maximum number of steps.
     pub iterations: usize,
 }
 
@@ -29,23 +30,23 @@ pub(super) struct Iteration {
     pub gradient: f64,
 }
 
-/// All that the next steps depend on.
+/// The state that the next steps depend on.
 #[derive(Debug, Clone)]
 pub(super) struct State {
-    /// Steps so far.
+    /// Number of steps so far.
     pub number: usize,
     pub x: Vec<f64>,
     pub value: f64,
     pub gradient: Vec<f64>,
-    /// The ‖∇‖ that the others are compared with: that at the start, unless it is set to another.
+    /// The reference for the tolerance: ‖∇‖ at the start, unless it is set to another value.
     pub first: f64,
     pub curvature: Vec<f64>,
-    /// The oldest first.
+    /// The oldest pair first.
     pub memory: Vec<Pair>,
 }
 
 impl State {
-    /// Before the first step.
+    /// The state before the first step.
     pub fn new(x: Vec<f64>, f: &mut impl Function) -> Self {
         let mut gradient = vec![0.0; x.len()];
         let value = f.evaluate(&x, &mut gradient);
@@ -54,7 +55,7 @@ impl State {
     }
 }
 
-/// A minimisation that is stepped.
+/// A minimisation that is advanced step by step.
 pub(super) struct Lbfgs {
     pub state: State,
     limits: Limits,
@@ -64,7 +65,7 @@ pub(super) struct Lbfgs {
     scratch: Option<Scratch>,
 }
 
-/// Memory for the vectors of a step, taken once: new pages cost as much as what is done with them.
+/// Buffers for the vectors of a step, allocated once: touching new pages costs as much as the computation.
 struct Scratch {
     direction: Vec<f64>,
     divided: Vec<f64>,
@@ -72,38 +73,39 @@ struct Scratch {
     spare: Option<Pair>,
 }
 
-/// What is minimised.
+/// The function to minimise.
 pub(super) trait Function {
-    /// The value at `x`; fills in the gradient.
+    /// Returns the value at `x` and computes the gradient.
     fn evaluate(&mut self, x: &[f64], gradient: &mut [f64]) -> f64;
 
-    /// How many numbers hold the curvature.
+    /// Number of values that represent the curvature.
     fn numbers_of_curvature(&self) -> usize;
 
-    /// Whether the curvature is to be taken anew before this step, from 0; before the first it is.
+    /// Whether the curvature is to be updated before this step, from 0; it is before the first.
     fn is_due(&self, step: usize) -> bool;
 
-    /// Fills in the curvature at `x`: a positive definite matrix B near the Hessian, in whatever form [`Function::divide`] reads.
+    /// Computes the curvature at `x`: a positive definite matrix B close to the Hessian, in the representation of
+    /// [`Function::divide`].
     fn curvature(&mut self, x: &[f64], curvature: &mut [f64]);
 
-    /// Turns r into B⁻¹r.
+    /// Overwrites r with B⁻¹r.
     fn divide(&self, curvature: &[f64], r: &mut [f64]);
 }
 
-/// Pairs of steps and gradient changes that stand for the curvature. With 16, 20 newsgroups takes 5 % fewer evaluations and half as
+/// Number of stored pairs of steps and gradient changes. With 16, 20 newsgroups takes 5 % fewer evaluations and half as
 /// much time again.
 pub(super) const MEMORY: usize = 6;
 
-/// Coordinates that a piece of parallel work has: a piece of every remembered vector fits the second-level cache.
+/// Number of coordinates per piece of parallel work: a piece of every stored vector fits in the second-level cache.
 const PIECE: usize = 1 << 12;
 
 impl Lbfgs {
-    /// From a state whose point was reported, or not.
+    /// Starts from a state; `reported` tells whether its point was already reported.
     pub fn new(state: State, limits: Limits, reported: bool) -> Self {
         Lbfgs { state, limits, reported, converged: false, scratch: None }
     }
 
-    /// Reports the point that it starts from, then takes a step per call; `None` at the end.
+    /// Reports the initial point, then takes one step per call; `None` at the end.
     pub fn step(&mut self, f: &mut impl Function) -> Option<Iteration> {
         if !self.reported {
             self.reported = true;
@@ -127,12 +129,12 @@ impl Lbfgs {
         let divide = |r: &mut [f64]| f.divide(curvature, r);
         let mut slope = descend(gradient, memory, divide, divided, direction);
         if slope >= 0.0 {
-            // Rounding has spoilt what is remembered: start over from the curvature.
+            // Rounding errors have made the pairs useless: restart from the curvature.
             memory.clear();
             slope = descend(gradient, memory, divide, divided, direction);
         }
         let start = if memory.is_empty() { 1.0 / slope.abs().sqrt().max(1.0) } else { 1.0 };
-        // Where no step lowers the value, its rounding errors are larger than what is left to gain.
+        // If no step decreases the value, rounding errors exceed the possible decrease.
         *value = line_search(x, *value, direction, slope, start, trial, f)?;
         let pair = Pair::new(spare.take(), x, gradient, trial);
         std::mem::swap(x, &mut trial.x);
@@ -160,20 +162,20 @@ struct Trial {
     gradient: Vec<f64>,
 }
 
-/// s = xₜ₊₁ − xₜ and y = ∇ₜ₊₁ − ∇ₜ in 32 bits, which halves the traffic and leaves the step count as it is.
+/// s = xₜ₊₁ − xₜ and y = ∇ₜ₊₁ − ∇ₜ in 32 bits, which halves the memory traffic at the same number of steps.
 #[derive(Debug, Clone)]
 pub(super) struct Pair {
     pub s: Vec<f32>,
     pub y: Vec<f32>,
     pub s_y: f64,
-    /// s·∇ at the point where it was last needed.
+    /// s·∇ at the point where it was last computed.
     pub s_gradient: f64,
-    /// s·y of this s with the y of each younger pair, the oldest of these first.
+    /// s·y of this s with the y of each newer pair, the oldest of these first.
     pub s_younger: Vec<f64>,
 }
 
 impl Pair {
-    /// In the memory of a pair that is no longer needed, if there is one.
+    /// Reuses the memory of a discarded pair, if there is one.
     fn new(spare: Option<Pair>, x: &[f64], gradient: &[f64], next: &Trial) -> Self {
         let (mut s, mut y) = spare.map_or_else(Default::default, |pair| (pair.s, pair.y));
         let difference = |new: &[f64], old: &[f64], out: &mut Vec<f32>| {
@@ -187,8 +189,10 @@ impl Pair {
     }
 }
 
-/// Fills in −H∇ by the two-loop recursion and returns its slope. Where the recursion asks for the product of an s with a vector
-/// built from ∇ and younger y, that product is built from those of its parts. `divided` is room for B⁻¹y.
+/// Computes −H∇ by the two-loop recursion and returns its slope.
+///
+/// The product of an s with a linear combination of ∇ and newer y is computed from the products of its terms. `divided`
+/// is a buffer for B⁻¹y.
 fn descend(
     gradient: &[f64],
     memory: &mut [Pair],
@@ -196,18 +200,18 @@ fn descend(
     divided: &mut [f64],
     direction: &mut [f64],
 ) -> f64 {
-    remember_products(gradient, memory);
+    update_products(gradient, memory);
     let count = memory.len();
     let memory = &*memory;
-    // Younger pairs first: αᵢ = sᵢ·(∇ − Σ_{j > i} αⱼ yⱼ) / sᵢ·yᵢ.
+    // Newer pairs first: αᵢ = sᵢ·(∇ − Σ_{j > i} αⱼ yⱼ) / sᵢ·yᵢ.
     let mut alphas = [0.0; MEMORY];
     for (i, pair) in memory.iter().enumerate().rev() {
-        let younger: f64 = pair.s_younger.iter().zip(&alphas[i + 1..]).map(|(s_y, alpha)| s_y * alpha).sum();
-        alphas[i] = (pair.s_gradient - younger) / pair.s_y;
+        let newer: f64 = pair.s_younger.iter().zip(&alphas[i + 1..]).map(|(s_y, alpha)| s_y * alpha).sum();
+        alphas[i] = (pair.s_gradient - newer) / pair.s_y;
     }
     let alphas = &alphas[..count];
 
-    // r = B⁻¹(∇ − Σ αⱼ yⱼ), with γ left for later, and the products y·r.
+    // r = B⁻¹(∇ − Σ αⱼ yⱼ), without γ, and the products y·r.
     sum_of_pieces(direction, |range, r| {
         let y: Vec<&[f32]> = memory.iter().map(|pair| &pair.y[range.clone()]).collect();
         start_direction(&gradient[range], &y, alphas, r);
@@ -217,10 +221,10 @@ fn descend(
     let products: [f64; MEMORY] = sum_of_pieces(direction, |range, r| {
         std::array::from_fn(|i| memory.get(i).map_or(0.0, |pair| dot_mixed_piece(&pair.y[range.clone()], r)))
     });
-    let gamma = memory.last().map_or(1.0, |youngest| {
-        divided.par_iter_mut().zip(&youngest.y).with_min_len(PIECE).for_each(|(divided, &y)| *divided = y.into());
+    let gamma = memory.last().map_or(1.0, |newest| {
+        divided.par_iter_mut().zip(&newest.y).with_min_len(PIECE).for_each(|(divided, &y)| *divided = y.into());
         divide(divided);
-        youngest.s_y / dot_mixed(&youngest.y, divided)
+        newest.s_y / dot_mixed(&newest.y, divided)
     });
 
     // Older pairs first: βᵢ = yᵢ·(r + Σ_{j < i} (αⱼ − βⱼ) sⱼ) / sᵢ·yᵢ.
@@ -237,10 +241,10 @@ fn descend(
     slope[0]
 }
 
-/// Takes s·∇ for each pair but the youngest, which has it. What it has grown by since the last time is s·y with the youngest y.
-fn remember_products(gradient: &[f64], memory: &mut [Pair]) {
-    let Some((youngest, older)) = memory.split_last_mut() else { return };
-    youngest.s_gradient += youngest.s_y;
+/// Updates s·∇ of each pair. Its increase since the last update is s·y with the newest y.
+fn update_products(gradient: &[f64], memory: &mut [Pair]) {
+    let Some((newest, older)) = memory.split_last_mut() else { return };
+    newest.s_gradient += newest.s_y;
     let products = |(piece, gradient): (usize, &[f64])| -> [f64; MEMORY] {
         let range = piece * PIECE..piece * PIECE + gradient.len();
         std::array::from_fn(|i| older.get(i).map_or(0.0, |pair| dot_mixed_piece(&pair.s[range.clone()], gradient)))
@@ -264,7 +268,7 @@ vectorised! {
 }
 
 vectorised! {
-    /// One piece of −(γ r + Σ stepⱼ sⱼ), in the place of r; its product with ∇.
+    /// Overwrites one piece of r with −(γ r + Σ stepⱼ sⱼ); returns its product with ∇.
     fn finish_direction(gradient: &[f64], s: &[&[f32]], steps: &[f64], gamma: f64, direction: &mut [f64]) -> f64 {
         direction.iter_mut().for_each(|r| *r *= -gamma);
         for (s, step) in s.iter().zip(steps) {
@@ -274,7 +278,7 @@ vectorised! {
     }
 }
 
-/// A place on the line: step, value and slope there.
+/// A point of the line search: step, value and slope.
 #[derive(Clone, Copy)]
 struct Probe {
     step: f64,
@@ -282,7 +286,7 @@ struct Probe {
     slope: f64,
 }
 
-/// A step that lowers the value enough and the slope enough (weak Wolfe), leaving point and gradient in `trial`.
+/// Finds a step that satisfies the weak Wolfe conditions; returns the value and leaves point and gradient in `trial`.
 fn line_search(
     x: &[f64],
     value: f64,
@@ -297,7 +301,7 @@ fn line_search(
         trial.x.par_iter_mut().zip(x).zip(direction).with_min_len(PIECE).for_each(|((new, x), d)| *new = x + step * d);
         let new_value = f.evaluate(&trial.x, &mut trial.gradient);
         let probe = Probe { step, value: new_value, slope: dot(&trial.gradient, direction) };
-        // A value that is not a number is not lower either.
+        // NaN is not lower.
         let lower = probe.value <= value + 1e-4 * step * slope;
         if !lower {
             high = Some(probe);
@@ -314,7 +318,7 @@ fn line_search(
     None
 }
 
-/// The minimum of the cubic through two probes, kept away from both; their middle where the cubic has none.
+/// The minimum of the cubic through two probes, kept away from both; their middle if the cubic has none.
 fn between(low: Probe, high: Probe) -> f64 {
     let width = high.step - low.step;
     let d1 = low.slope + high.slope - 3.0 * (high.value - low.value) / width;
@@ -331,7 +335,7 @@ fn add_narrow(a: f64, x: &[f32], y: &mut [f64]) {
     }
 }
 
-/// Runs `piece` on the pieces of a vector in parallel and sums what they return in the order of the pieces.
+/// Runs `piece` on the pieces of a vector in parallel and sums the results in order.
 fn sum_of_pieces<const N: usize>(
     x: &mut [f64],
     piece: impl Fn(std::ops::Range<usize>, &mut [f64]) -> [f64; N] + Sync,
@@ -459,7 +463,7 @@ mod tests {
         fn divide(&self, _: &[f64], _: &mut [f64]) {}
     }
 
-    /// The recursion on products against the same one written out with vectors.
+    /// Compares the recursion on products with the textbook recursion on vectors.
     #[test]
     fn directions_match_the_textbook() {
         let mut random = crate::platform::random::Stream::of(&[5]);
@@ -509,10 +513,10 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_is_taken_up_again_ends_in_the_same_bits() {
+    fn a_resumed_run_ends_in_the_same_bits() {
         let whole = minimise(vec![-1.2, 1.0], &mut Rosenbrock);
         let mut half = Lbfgs::new(State::new(vec![-1.2, 1.0], &mut Rosenbrock), LIMITS, false);
-        (0..5).for_each(|_| drop(half.step(&mut Rosenbrock)));
+        (0..5).for_each(|_| assert!(half.step(&mut Rosenbrock).is_some()));
         let mut again = Lbfgs::new(half.state, LIMITS, true);
         while again.step(&mut Rosenbrock).is_some() {}
         assert_eq!(again.state.x, whole.state.x);

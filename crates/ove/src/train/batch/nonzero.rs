@@ -1,8 +1,8 @@
-//! Dense rows that are mostly zeros, as images are, without the zeros: an evaluation then visits a fifth of MNIST.
+//! Dense rows without their zeros: for images such as MNIST, an evaluation then visits a fifth of the entries.
 
 use crate::data::{Row, Rows};
 
-/// The entries that are not zero.
+/// The non-zero entries of rows.
 pub(super) struct Nonzero {
     offsets: Vec<usize>,
     indices: Vec<u32>,
@@ -10,7 +10,7 @@ pub(super) struct Nonzero {
 }
 
 impl Nonzero {
-    /// A copy of the rows, if at least half of their entries are zeros: it takes no more memory than they do.
+    /// Copies the rows if at least half of their entries are zeros; the copy takes no more memory than the rows.
     pub fn of(rows: Rows<'_>) -> Option<Self> {
         if rows.mapped().is_some() {
             return None;

@@ -1,4 +1,4 @@
-//! What a run is of: its settings and its data. A checkpoint goes on only where all of it is the same.
+//! The identity of a run: its settings and digests of its data. A checkpoint is resumed only if all of these match.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,10 +8,9 @@ use crate::error::{Error, Result};
 use crate::options::TrainOptions;
 use crate::platform::digest::Digest;
 
-/// The settings, and the sums of everything that training reads.
+/// The settings of a run, and digests of all its inputs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Identity {
-    /// Without threads, which change nothing.
     options: Value,
     rows: usize,
     features: usize,
@@ -19,9 +18,9 @@ pub struct Identity {
     entries_sum: u64,
     labels_sum: u64,
     row_weights_sum: u64,
-    /// Of the weights that the run started from.
+    /// Digest of the initial weights.
     start_sum: Option<u64>,
-    /// Of the rows that may end it.
+    /// Digest of the validation rows.
     held_out_sum: Option<u64>,
 }
 
@@ -34,7 +33,7 @@ impl Identity {
     ) -> Self {
         let (entries_sum, labels_sum) = sums(examples);
         Identity {
-            options: serde_json::to_value(options).expect("settings are numbers and names"),
+            options: serde_json::to_value(options).expect("options are JSON"),
             rows: examples.len(),
             features: examples.rows.features(),
             classes: examples.classes,
@@ -46,13 +45,15 @@ impl Identity {
         }
     }
 
-    /// Takes over the epochs and the learning rate that the run had chosen.
-    pub(crate) fn adopt_choices(&self, options: &mut TrainOptions) {
-        options.epochs = self.options["epochs"].as_u64().map(|epochs| epochs as usize).or(options.epochs);
-        options.learning_rate = self.options["learning_rate"].as_f64().or(options.learning_rate);
+    /// Takes over the epochs and the learning rate that the run had chosen, where they are not given.
+    pub(crate) fn adopt_choices(&self, given: &TrainOptions, options: &mut TrainOptions) {
+        let (epochs, rate) = (&self.options["epochs"], &self.options["learning_rate"]);
+        let epochs = epochs.as_u64().map(|epochs| epochs as usize);
+        options.epochs = given.epochs.or(epochs).or(options.epochs);
+        options.learning_rate = given.learning_rate.or(rate.as_f64()).or(options.learning_rate);
     }
 
-    /// Refuses to merge with a run that has other options or another shape.
+    /// Checks that another run has the same options and shape, so that the two can be merged.
     pub(crate) fn check_options(&self, other: &Identity) -> Result<()> {
         let of = |identity: &Identity| Identity {
             options: identity.options.clone(),
@@ -63,40 +64,37 @@ impl Identity {
         of(self).check(&of(other))
     }
 
-    /// Refuses to go on with what was kept of another run, and says in what they differ.
-    pub(crate) fn check(&self, kept: &Identity) -> Result<()> {
-        let differ = |found: String, allowed: String| Err(Error::Mismatch { found, allowed });
-        if let Some((name, now, then)) = first_difference(&self.options, &kept.options) {
-            return differ(format!("{name} is {now}"), format!("the checkpoint was written with {then}"));
+    /// Checks that a state belongs to this run; the error names the first difference.
+    pub(crate) fn check(&self, saved: &Identity) -> Result<()> {
+        let differ = |message: String| Err(Error::Mismatch(message));
+        if let Some((name, now, then)) = first_difference(&self.options, &saved.options) {
+            return differ(format!("`{name}` is {now}; the checkpoint was written with {then}"));
         }
         for (what, now, then) in [
-            ("rows", self.rows, kept.rows),
-            ("features", self.features, kept.features),
-            ("classes", self.classes, kept.classes),
+            ("rows", self.rows, saved.rows),
+            ("features", self.features, saved.features),
+            ("classes", self.classes, saved.classes),
         ] {
             if now != then {
-                return differ(format!("{now} {what}"), format!("the checkpoint was written with {then}"));
+                return differ(format!("the data has {now} {what}; the checkpoint was written with {then}"));
             }
         }
         for (what, same) in [
-            ("features or values of rows", self.entries_sum == kept.entries_sum),
-            ("labels of rows", self.labels_sum == kept.labels_sum),
-            ("weights of rows", self.row_weights_sum == kept.row_weights_sum),
-            ("weights to start from", self.start_sum == kept.start_sum),
-            ("held-out rows", self.held_out_sum == kept.held_out_sum),
+            ("features or values of the rows", self.entries_sum == saved.entries_sum),
+            ("labels of the rows", self.labels_sum == saved.labels_sum),
+            ("weights of the rows", self.row_weights_sum == saved.row_weights_sum),
+            ("weights to start from", self.start_sum == saved.start_sum),
+            ("validation rows", self.held_out_sum == saved.held_out_sum),
         ] {
             if !same {
-                return differ(
-                    format!("other {what}"),
-                    "a checkpoint goes on with the data it was written with".into(),
-                );
+                return differ(format!("the {what} are not those that the checkpoint was written with"));
             }
         }
         Ok(())
     }
 }
 
-/// The name and both values of a setting that differs, named as on the command line.
+/// The name, as on the command line, and both values of the first setting that differs.
 fn first_difference(now: &Value, then: &Value) -> Option<(String, String, String)> {
     let (Value::Object(now), Value::Object(then)) = (now, then) else { return None };
     let mut names: Vec<&String> = now.keys().chain(then.keys()).collect();
@@ -113,7 +111,7 @@ fn first_difference(now: &Value, then: &Value) -> Option<(String, String, String
     Some((name.replace('_', "-"), show(now.get(name)), show(then.get(name))))
 }
 
-/// The sums of features with values, and of labels.
+/// Digests of the features with values, and of the labels.
 fn sums(examples: &Examples<'_>) -> (u64, u64) {
     let (mut entries, mut labels) = (Digest::default(), Digest::default());
     examples.each(|id, row| {

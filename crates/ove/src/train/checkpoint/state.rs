@@ -1,8 +1,8 @@
-//! The file of a checkpoint: safetensors, as of a model, with a last tensor `checksum` over all bytes before it.
+//! The checkpoint file: safetensors, like a model, with a final tensor `checksum` over all bytes before it.
 //!
-//! The metadata entry `identity` says of which settings and data it is, `facts` holds the few numbers of the solver as JSON, and its tables
-//! are tensors. They are written from where they are and read to where they belong: a table that just fits in memory has no room for a
-//! copy.
+//! The metadata entry `identity` identifies the settings and data, `facts` holds the scalars of the solver as JSON, and
+//! its tables are tensors. Tables are written and read in place, since one that just fits in memory leaves no room for
+//! a copy.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -23,16 +23,16 @@ use crate::platform::digest::Digest;
 
 const VERSION: &str = "3";
 
-/// The tensor with the sum over all that comes before it.
+/// The tensor with the checksum of all bytes before it.
 const CHECKSUM: &str = "checksum";
 
-/// How much is read at a time.
+/// Number of bytes that are read at a time.
 const PIECE: usize = 1 << 20;
 
-/// The longest header: names and numbers of a few tensors, and the curve of the bound.
+/// Maximum length of the header: a few tensors, and the trace of the objective.
 const LONGEST_HEADER: u64 = 100 << 20;
 
-/// The type of the numbers of a table: its name in safetensors, and how many bytes each takes.
+/// The number type of a table: its name in safetensors, and its size in bytes.
 type Kind = (&'static str, usize);
 
 pub(crate) const F32: Kind = ("F32", 4);
@@ -40,7 +40,7 @@ pub(crate) const F64: Kind = ("F64", 8);
 pub(crate) const U32: Kind = ("U32", 4);
 pub(crate) const U16: Kind = ("U16", 2);
 
-/// A table of a state.
+/// A table of numbers in a state.
 pub(crate) struct Table<'a> {
     name: String,
     kind: Kind,
@@ -53,13 +53,13 @@ impl<'a> Table<'a> {
         Table { name: name.into(), kind, bytes: bytemuck::cast_slice(numbers).into() }
     }
 
-    /// Numbers that are put together for the state.
+    /// A copy of numbers.
     pub fn owned<T: Pod>(name: impl Into<String>, kind: Kind, numbers: &[T]) -> Self {
         Table { name: name.into(), kind, bytes: bytemuck::cast_slice(numbers).to_vec().into() }
     }
 }
 
-/// Writes a state beside its place, syncs it and puts it there.
+/// Writes a state atomically: to a temporary file, which is synced and renamed.
 pub(crate) fn write(path: &Path, identity: &Identity, facts: &str, tables: &[Table<'_>]) -> Result<()> {
     let json = |value: std::result::Result<String, serde_json::Error>| value.map_err(|e| unusable(path, e));
     let identity = json(serde_json::to_string(identity))?;
@@ -89,6 +89,7 @@ pub(crate) fn write(path: &Path, identity: &Identity, facts: &str, tables: &[Tab
     })
 }
 
+/// A writer that computes a digest.
 struct Summed<W> {
     out: W,
     digest: Digest,
@@ -106,14 +107,14 @@ impl<W: Write> Write for Summed<W> {
     }
 }
 
-/// A whole checkpoint: its sum was found to be right.
+/// An open checkpoint file whose checksum was verified.
 #[derive(Debug)]
 pub struct Saved {
     path: PathBuf,
     file: File,
     identity: Identity,
     facts: String,
-    /// Where in the file each table is.
+    /// The byte range of each table in the file.
     tables: BTreeMap<String, Range<u64>>,
 }
 
@@ -138,24 +139,30 @@ struct Offsets {
 }
 
 impl Saved {
-    /// Opens a checkpoint and looks whether all of it is there.
+    /// Opens a checkpoint and verifies its checksum.
+    ///
+    /// # Errors
+    /// [`Error::File`] if it cannot be read, [`Error::Checkpoint`] if it is damaged or of another version.
     pub fn open(path: &Path) -> Result<Saved> {
         let file = File::open(path).map_err(|e| Error::file(path, e))?;
         let (start, header) = read_header(&file).map_err(|reason| unusable(path, reason))?;
         let header: Header = serde_json::from_slice(&header).map_err(|e| unusable(path, e))?;
         let Metadata { version, identity, facts } = header.metadata;
         if version != VERSION {
-            return Err(unusable(path, format!("layout version {version}, but this program reads version {VERSION}")));
+            return Err(unusable(
+                path,
+                format!("it has layout version {version}, and this program reads version {VERSION}"),
+            ));
         }
         let identity = serde_json::from_str(&identity).map_err(|e| unusable(path, e))?;
         let length = file.metadata().map_err(|e| Error::file(path, e))?.len();
         let mut tables = BTreeMap::new();
         for (name, Offsets { data_offsets: [first, end] }) in header.tables {
             let (Some(first), Some(end)) = (start.checked_add(first), start.checked_add(end)) else {
-                return Err(unusable(path, format!("`{name}` lies outside the file")));
+                return Err(unusable(path, format!("`{name}` is outside the file")));
             };
             if first > end || end > length {
-                return Err(unusable(path, format!("`{name}` lies outside the file, as if that were cut short")));
+                return Err(unusable(path, format!("`{name}` is outside the file, which may be truncated")));
             }
             tables.insert(name, first..end);
         }
@@ -174,7 +181,7 @@ impl Saved {
         let mut kept = [0; 8];
         self.read_pieces(place.clone(), |bytes| kept.copy_from_slice(bytes))?;
         if digest.finish() != u64::from_le_bytes(kept) {
-            return Err(self.unusable("its checksum is wrong: some of it was changed"));
+            return Err(self.unusable("its checksum is wrong: the file is damaged"));
         }
         Ok(())
     }
@@ -210,22 +217,28 @@ impl Saved {
     }
 }
 
-/// The state of a run, wherever it is kept: in a file or in memory.
+/// The state of a run, in a file ([`Saved`]) or in memory ([`State`]).
 pub trait StateReader: Sync {
-    /// Of which settings and data it is.
+    /// The identity of its settings and data.
     #[doc(hidden)]
     fn identity(&self) -> &Identity;
 
-    /// The numbers beside the tables, as JSON.
+    /// The scalars, as JSON.
     fn facts(&self) -> &str;
 
-    /// Number of bytes of a table.
+    /// Length of a table in bytes.
+    ///
+    /// # Errors
+    /// If there is no such table.
     fn length(&self, name: &str) -> Result<usize>;
 
-    /// Fills `bytes` with a table of as many bytes.
+    /// Reads a table into a buffer of its length.
+    ///
+    /// # Errors
+    /// If there is no such table, or it cannot be read.
     fn read_bytes(&self, name: &str, bytes: &mut [u8]) -> Result<()>;
 
-    /// An error about what it holds.
+    /// An error about invalid content.
     fn unusable(&self, reason: String) -> Error;
 }
 
@@ -234,16 +247,16 @@ impl dyn StateReader + '_ {
         serde_json::from_str(self.facts()).map_err(|e| self.unusable(e.to_string()))
     }
 
-    /// Fills a table with as many numbers.
+    /// Reads a table into a slice of its length.
     pub(crate) fn read_into<T: Pod>(&self, name: &str, numbers: &mut [T]) -> Result<()> {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(numbers);
         if self.length(name)? != bytes.len() {
-            return Err(self.unusable(format!("`{name}` has another length than this run needs")));
+            return Err(self.unusable(format!("`{name}` does not have the length that this run needs")));
         }
         self.read_bytes(name, bytes)
     }
 
-    /// A table of any length.
+    /// Reads a table of any length.
     pub(crate) fn read<T: Pod>(&self, name: &str) -> Result<Vec<T>> {
         let mut numbers = vec![T::zeroed(); self.length(name)? / size_of::<T>()];
         self.read_into(name, &mut numbers)?;
@@ -274,7 +287,7 @@ impl StateReader for Saved {
     }
 }
 
-/// The state of a run in memory, to be sent to another process or kept while the run goes on.
+/// A copy of the state of a run, which can be serialised and sent to another process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct State {
     identity: Identity,
@@ -316,13 +329,13 @@ impl StateReader for State {
     }
 }
 
-/// Where the tables start, and the header.
+/// The start of the tables, and the header.
 fn read_header(mut file: &File) -> std::result::Result<(u64, Vec<u8>), String> {
     let mut length = [0; 8];
     file.read_exact(&mut length).map_err(|_| "it ends within its first eight bytes")?;
     let length = u64::from_le_bytes(length);
     if length > LONGEST_HEADER {
-        return Err(format!("a header of {length} bytes, but it has at most {LONGEST_HEADER}"));
+        return Err(format!("its header has {length} bytes, more than the maximum of {LONGEST_HEADER}"));
     }
     let mut header = Vec::new();
     file.take(length).read_to_end(&mut header).map_err(|e| e.to_string())?;

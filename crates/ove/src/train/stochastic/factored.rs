@@ -1,19 +1,20 @@
-//! Factored scores while they learn: a vector for each feature and each class.
+//! Factored scores in training: a vector per feature and per class.
 //!
 //! ```text
 //! h = Σ_d x_d u_d        f_k = h·v_k + b_k        ∂f_k/∂v_k = h        ∂f_k/∂u_d = x_d v_k
 //! ```
 //!
-//! With g_k the derivative of the objective in f_k, a row moves v_k by g_k h and u_d by x_d q, where q = Σ_k g_k v_k. Both
-//! h and q are made in the first phase of a batch; in the second, ranges of features and of classes belong to threads.
-//! AdaGrad keeps one sum of squares per vector instead of one per number, so that every kernel runs over whole vectors.
+//! With g_k the derivative of the objective with respect to f_k, a row has the gradient g_k h for v_k and x_d q for
+//! u_d, where q = Σ_k g_k v_k. Both h and q are computed in the first phase of a batch; in the second, each thread owns
+//! a range of features and one of classes. AdaGrad keeps one sum of squares per vector instead of one per number, so
+//! that every kernel runs over whole vectors.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::candidates::Visit;
 use super::score_function::{ScoreFunction, cut, feature_ranges, merge_tables};
+use super::visit::Visit;
 use crate::data::{Examples, Row, Rows};
 use crate::error::Result;
 use crate::options::{FactoredOptions, StepKind};
@@ -25,19 +26,19 @@ use crate::scores::{Factored, Scores};
 use crate::train::checkpoint::{F32, State, StateReader, Table};
 use crate::train::optimizer::{Pace, VectorRule, VectorState};
 
-/// Numbers in a cache line.
+/// Number of values per cache line.
 const LINE: usize = 16;
 
-/// Marks the random streams of the first vectors.
+/// Key of the random streams of the initial vectors.
 const INITIAL: u64 = u64::MAX - 3;
 
-/// Factored scores that learn.
+/// Factored scores in training.
 pub(super) struct FactoredLearner {
     features: Vectors,
     classes: Vectors,
     bias: Vectors,
     step: StepKind,
-    /// Those of the vectors, and of the biases.
+    /// The paces of the vectors and of the biases.
     paces: [Pace; 2],
     penalty_on_bias: bool,
     /// Ranges of features and of classes, one of each per thread.
@@ -45,16 +46,16 @@ pub(super) struct FactoredLearner {
     class_ranges: Vec<Range<usize>>,
 }
 
-/// What a row keeps between the phases.
+/// The state of a row between the phases.
 #[derive(Clone, Default)]
 pub(super) struct Embedding {
     /// h.
     hidden: Vec<f32>,
-    /// q, the gradient in h.
+    /// q, the gradient with respect to h.
     gradient: Vec<f32>,
 }
 
-/// Vectors of the same length, each with what its step rule remembers.
+/// Vectors of the same length, each with the state of its step rule.
 struct Vectors {
     rank: usize,
     numbers: Vec<f32>,
@@ -77,7 +78,7 @@ impl Vectors {
         self.get(at).iter().step_by(LINE).for_each(prefetch);
     }
 
-    /// The vectors as they are now, with the penalty of the batches that did not touch them.
+    /// The current vectors, including the penalty of the batches since their last updates.
     fn frozen(&self, rule: VectorRule) -> Vec<f32> {
         let of_vector = |(vector, state): (&[f32], &VectorState)| {
             let factor = state.factor(rule);
@@ -86,7 +87,7 @@ impl Vectors {
         self.numbers.par_chunks(self.rank).zip(&self.states).flat_map_iter(of_vector).collect()
     }
 
-    /// Cuts the vectors at the ends of ranges.
+    /// Splits the vectors into consecutive ranges.
     fn split<'a>(&'a mut self, ranges: &[Range<usize>]) -> Vec<Share<'a>> {
         let (rank, mut numbers, mut states) = (self.rank, &mut self.numbers[..], &mut self.states[..]);
         let mut shares = Vec::with_capacity(ranges.len());
@@ -109,9 +110,9 @@ struct Share<'a> {
 }
 
 impl Share<'_> {
-    /// Where a vector lies, if it is one of these.
+    /// The local index of a vector, if it is in this range.
     #[inline(always)]
-    fn place(&self, at: u32) -> Option<usize> {
+    fn local(&self, at: u32) -> Option<usize> {
         let at = (at as usize).wrapping_sub(self.first);
         (at < self.states.len()).then_some(at)
     }
@@ -125,8 +126,8 @@ impl FactoredLearner {
             Some(factored) => {
                 [factored.features_table(), factored.classes_table(), factored.bias()].map(<[f32]>::to_vec)
             }
-            // Vectors of classes start at zero: at first each class is as probable as any other.
-            None => [first_vectors(seed, features, rank), vec![0.0; classes * rank], vec![0.0; classes]],
+            // Class vectors start at zero: initially all classes are equally probable.
+            None => [initial_vectors(seed, features, rank), vec![0.0; classes * rank], vec![0.0; classes]],
         };
         let [of_features, of_classes, bias] = numbers;
         Ok(FactoredLearner {
@@ -146,8 +147,8 @@ impl FactoredLearner {
     }
 }
 
-/// Uniform numbers within ±1/√rank, so that rows of unit length have hidden vectors of about half of that.
-fn first_vectors(seed: u64, features: usize, rank: usize) -> Vec<f32> {
+/// Uniform numbers within ±1/√rank, so that rows of unit length have hidden vectors of about half that length.
+fn initial_vectors(seed: u64, features: usize, rank: usize) -> Vec<f32> {
     let mut numbers = crate::platform::memory::zeroed(features * rank);
     let scale = 1.0 / (rank as f32).sqrt();
     numbers.par_chunks_mut(rank.max(1)).enumerate().for_each(|(feature, vector)| {
@@ -177,23 +178,23 @@ impl ScoreFunction for FactoredLearner {
         classes.iter().for_each(|&class| self.classes.prefetch(class as usize));
     }
 
-    fn scores(&self, row: Row<'_>, kept: &mut Embedding, classes: &[u32], scores: &mut Vec<f64>) {
+    fn scores(&self, row: Row<'_>, embedding: &mut Embedding, classes: &[u32], scores: &mut Vec<f64>) {
         let [rule, bias_rule] = self.rules();
-        kept.hidden.clear();
-        kept.hidden.resize(self.features.rank, 0.0);
-        embed(&self.features, row, rule, &mut kept.hidden);
+        embedding.hidden.clear();
+        embedding.hidden.resize(self.features.rank, 0.0);
+        embed(&self.features, row, rule, &mut embedding.hidden);
         scores.clear();
         scores.extend(classes.iter().map(|&class| {
             let class = class as usize;
             f64::from(self.bias.numbers[class] * self.bias.states[class].factor(bias_rule))
         }));
-        add_products(&self.classes, &kept.hidden, classes, rule, scores);
+        add_products(&self.classes, &embedding.hidden, classes, rule, scores);
     }
 
-    fn pull_back(&self, kept: &mut Embedding, classes: &[u32], derivatives: &[f64]) {
-        kept.gradient.clear();
-        kept.gradient.resize(self.features.rank, 0.0);
-        sum_vectors(&self.classes, classes, derivatives, self.rules()[0], &mut kept.gradient);
+    fn backward(&self, embedding: &mut Embedding, classes: &[u32], derivatives: &[f64]) {
+        embedding.gradient.clear();
+        embedding.gradient.resize(self.features.rank, 0.0);
+        sum_vectors(&self.classes, classes, derivatives, self.rules()[0], &mut embedding.gradient);
     }
 
     fn all_scores(&self, row: Row<'_>, scores: &mut [f32]) {
@@ -220,13 +221,13 @@ impl ScoreFunction for FactoredLearner {
         let update_features = |mut share: Share<'_>| {
             for visit in visits {
                 let row = rows.row(visit.row);
-                move_features(&mut share, row.indices, row.values, &visit.hidden.gradient, rule);
+                ascend_features(&mut share, row.indices, row.values, &visit.hidden.gradient, rule);
             }
         };
         let update_classes = |(mut share, mut bias): (Share<'_>, Share<'_>)| {
             for visit in visits {
-                move_classes(&mut share, &visit.classes, &visit.derivatives, &visit.hidden.hidden, rule);
-                move_classes(&mut bias, &visit.classes, &visit.derivatives, &[1.0], bias_rule);
+                ascend_classes(&mut share, &visit.classes, &visit.derivatives, &visit.hidden.hidden, rule);
+                ascend_classes(&mut bias, &visit.classes, &visit.derivatives, &[1.0], bias_rule);
             }
         };
         if self.feature_ranges.len() == 1 {
@@ -333,35 +334,35 @@ vectorised! {
 }
 
 vectorised! {
-    /// Moves the vectors of a row's features along x_d q.
-    fn move_features(share: &mut Share<'_>, indices: &[u32], values: &[f32], gradient: &[f32], rule: VectorRule) {
+    /// Updates the vectors of a row's features with the gradient x_d q.
+    fn ascend_features(share: &mut Share<'_>, indices: &[u32], values: &[f32], gradient: &[f32], rule: VectorRule) {
         let square = lanes(gradient, gradient, |a, b| a * b) / gradient.len() as f32;
         for (&feature, &value) in indices.iter().zip(values) {
-            if let Some(at) = share.place(feature) {
+            if let Some(at) = share.local(feature) {
                 let vector = &mut share.numbers[at * share.rank..(at + 1) * share.rank];
-                climb(vector, &mut share.states[at], value, gradient, square, rule);
+                ascend(vector, &mut share.states[at], value, gradient, square, rule);
             }
         }
     }
 }
 
 vectorised! {
-    /// Moves the vectors of visited classes along g_k h.
-    fn move_classes(share: &mut Share<'_>, classes: &[u32], derivatives: &[f64], hidden: &[f32], rule: VectorRule) {
+    /// Updates the vectors of the candidates with the gradient g_k h.
+    fn ascend_classes(share: &mut Share<'_>, classes: &[u32], derivatives: &[f64], hidden: &[f32], rule: VectorRule) {
         let square = lanes(hidden, hidden, |a, b| a * b) / hidden.len() as f32;
         for (&class, &derivative) in classes.iter().zip(derivatives) {
-            if let Some(at) = share.place(class) {
+            if let Some(at) = share.local(class) {
                 let vector = &mut share.numbers[at * share.rank..(at + 1) * share.rank];
-                climb(vector, &mut share.states[at], derivative as f32, hidden, square, rule);
+                ascend(vector, &mut share.states[at], derivative as f32, hidden, square, rule);
             }
         }
     }
 }
 
-/// Moves a vector along `a` times a direction, whose numbers have this mean square.
+/// Updates a vector with the gradient `a` times a direction of the given mean square.
 #[inline(always)]
-fn climb(vector: &mut [f32], state: &mut VectorState, a: f32, direction: &[f32], square: f32, rule: VectorRule) {
-    let (factor, step) = state.climb(a * a * square, rule);
+fn ascend(vector: &mut [f32], state: &mut VectorState, a: f32, direction: &[f32], square: f32, rule: VectorRule) {
+    let (factor, step) = state.ascend(a * a * square, rule);
     let step = step * a;
     for (number, direction) in vector.iter_mut().zip(direction) {
         *number = *number * factor + step * direction;

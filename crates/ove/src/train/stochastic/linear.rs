@@ -1,14 +1,14 @@
-//! Linear scores while they learn: a table of cells, each a weight with what its step rule remembers.
+//! Linear scores in training: a table of cells, each a weight with the state of its step rule.
 //!
-//! The weights of a feature for all classes lie side by side ([`Layout`]), the biases after all of them. In the second
-//! phase of a batch each thread owns a range of cells and moves those that rows touch, in row order.
+//! The weights of a feature for all classes are adjacent ([`Layout`]), followed by the biases. In the second phase of a
+//! batch each thread owns a range of cells and updates those of the visited rows, in row order.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::candidates::Visit;
 use super::score_function::ScoreFunction;
+use super::visit::Visit;
 use crate::data::{Examples, Row, Rows};
 use crate::error::Result;
 use crate::platform::memory;
@@ -17,7 +17,7 @@ use crate::scores::{Linear, Scores};
 use crate::train::checkpoint::{F32, State, StateReader, Table};
 use crate::train::optimizer::{Cell, Pace};
 
-/// Linear scores that learn.
+/// Linear scores in training.
 pub(super) struct LinearLearner<C: Cell> {
     layout: Layout,
     /// The weights, then the biases, as in [`Linear`].
@@ -25,7 +25,7 @@ pub(super) struct LinearLearner<C: Cell> {
     weights: Part<C>,
     bias: Part<C>,
     penalty_on_bias: bool,
-    /// Ranges of cells that are touched about equally often, one per thread.
+    /// Ranges of cells that are updated about equally often, one per thread.
     ranges: Vec<Range<usize>>,
 }
 
@@ -33,7 +33,7 @@ impl<C: Cell> LinearLearner<C> {
     pub fn new(layout: Layout, start: Option<&Linear>, penalty_on_bias: bool) -> Self {
         let (mut table, cells) = (Vec::new(), layout.cells() + layout.classes());
         memory::reserve(&mut table, cells);
-        // In parallel: the system clears each page before its first use, a quarter of a run of a minute with 7 GB.
+        // In parallel: clearing new pages takes a quarter of a one-minute run with 7 GB.
         table.par_extend(rayon::iter::repeat_n(C::default(), cells));
         if let Some(linear) = start {
             table.par_iter_mut().zip(&linear.table()[..]).for_each(|(cell, &weight)| *cell = C::new(weight));
@@ -43,15 +43,15 @@ impl<C: Cell> LinearLearner<C> {
         LinearLearner { layout, table, weights, bias, penalty_on_bias, ranges }
     }
 
-    /// The weight at a place of the table.
+    /// The weight of a cell at an index of the table.
     fn weight(&self, at: usize, cell: C) -> f32 {
         cell.weight(if at < self.layout.cells() { self.weights.rule } else { self.bias.rule })
     }
 }
 
 impl<C: Cell> ScoreFunction for LinearLearner<C> {
-    /// Where the weights of each of the row's features start: hashed once per visit, which makes 297,000 updates/s
-    /// instead of 226,000 with 10⁶ classes.
+    /// The first cell of each of the row's features, hashed once per visit: 297,000 updates/s instead of 226,000 with
+    /// 10⁶ classes.
     type Hidden = Vec<usize>;
 
     fn touched(&self, entries: f64, classes: f64) -> f64 {
@@ -67,9 +67,9 @@ impl<C: Cell> ScoreFunction for LinearLearner<C> {
         starts.extend(row.indices.iter().map(|&feature| self.layout.start(feature)));
     }
 
-    /// Prefetches the weights of the next row while this one is scored: five epochs on AmazonCat's shape with one row per
-    /// batch take 41 s instead of 57 s; batches of 256, together with [`prefetch_within`], make 142,000 updates/s
-    /// instead of 107,000.
+    /// Prefetches the weights of the next row while this one is scored: five epochs on AmazonCat's shape with one row
+    /// per batch take 41 s instead of 57 s; with batches of 256, together with [`prefetch_within`], there are 142,000
+    /// updates/s instead of 107,000.
     fn prefetch(&self, _: Row<'_>, starts: &Vec<usize>, classes: &[u32]) {
         let (weights, bias) = self.table.split_at(self.layout.cells());
         classes.iter().for_each(|&class| memory::prefetch(&bias[class as usize]));
@@ -91,7 +91,7 @@ impl<C: Cell> ScoreFunction for LinearLearner<C> {
         }
     }
 
-    fn pull_back(&self, _: &mut Vec<usize>, _: &[u32], _: &[f64]) {}
+    fn backward(&self, _: &mut Vec<usize>, _: &[u32], _: &[f64]) {}
 
     fn all_scores(&self, row: Row<'_>, scores: &mut [f32]) {
         let (weights, bias) = self.table.split_at(self.layout.cells());
@@ -116,7 +116,7 @@ impl<C: Cell> ScoreFunction for LinearLearner<C> {
         let (mut rest, bias) = self.table.split_at_mut(self.layout.cells());
         for visit in visits {
             for (&class, &derivative) in visit.classes.iter().zip(&visit.derivatives) {
-                bias[class as usize].climb(derivative as f32, self.bias.rule);
+                bias[class as usize].ascend(derivative as f32, self.bias.rule);
             }
         }
         let mut shares = Vec::with_capacity(self.ranges.len());
@@ -155,7 +155,7 @@ impl<C: Cell> ScoreFunction for LinearLearner<C> {
     }
 
     fn merge(&mut self, others: &[State], shares: &[f64]) -> Result<()> {
-        // The numbers of a cell are averaged one by one: weights as in parameter averaging, sums of squares with them.
+        // Parameter averaging; the sums of squares are averaged as well.
         let own: &mut [f32] = bytemuck::cast_slice_mut(&mut self.table);
         super::score_function::merge_tables("cells", own, others, shares)
     }
@@ -165,7 +165,7 @@ impl<C: Cell> ScoreFunction for LinearLearner<C> {
         Scores::Linear(Linear::with_layout(self.layout, weights.collect::<Vec<_>>()))
     }
 
-    /// In the memory of the cells: a table that just fits has no room for a copy.
+    /// Reuses the memory of the cells: a table that just fits leaves no room for a copy.
     fn freeze(mut self) -> Scores {
         let table = std::mem::take(&mut self.table);
         let weights = table.into_iter().enumerate().map(|(at, cell)| self.weight(at, cell));
@@ -173,7 +173,7 @@ impl<C: Cell> ScoreFunction for LinearLearner<C> {
     }
 }
 
-/// A part of the table whose weights share their penalty: the features, or the biases.
+/// A part of the table with its own pace: the weights, or the biases.
 struct Part<C: Cell> {
     pace: Pace,
     rule: C::Rule,
@@ -184,7 +184,7 @@ impl<C: Cell> Part<C> {
         Part { pace, rule: C::rule(pace) }
     }
 
-    /// The next batch: its rate, and its share of the penalty as a shrinkage.
+    /// Begins a batch with its learning rate and its share of the penalty.
     fn advance(&mut self, rate: f64, shrink: f64, cells: &mut [C]) {
         self.pace.advance(rate, shrink);
         self.rule = C::rule(self.pace);
@@ -196,7 +196,7 @@ impl<C: Cell> Part<C> {
     }
 }
 
-/// Prefetches the weights of one row that lie in a range of cells; `share` holds these.
+/// Prefetches the weights of one row within a range of cells; `share` holds the range.
 fn prefetch_within<C: Cell>(visit: &Visit<Vec<usize>>, layout: Layout, range: &Range<usize>, share: &[C]) {
     for start in &visit.hidden[layout.entries_within(&visit.hidden, range)] {
         let start = start.wrapping_sub(range.start);
@@ -205,7 +205,7 @@ fn prefetch_within<C: Cell>(visit: &Visit<Vec<usize>>, layout: Layout, range: &R
     }
 }
 
-/// Moves the weights of one row that lie in a range of cells; `share` holds these.
+/// Updates the weights of one row within a range of cells; `share` holds the range.
 fn update_within<C: Cell>(
     row: Row<'_>,
     visit: &Visit<Vec<usize>>,
@@ -216,18 +216,18 @@ fn update_within<C: Cell>(
 ) {
     let entries = layout.entries_within(&visit.hidden, range);
     for (&start, &value) in visit.hidden[entries.clone()].iter().zip(&row.values[entries]) {
-        // Hashed weights may lie before the range or after it: then their place is beyond the share.
+        // Hashed weights may lie before or after the range: then their index is out of bounds.
         let start = start.wrapping_sub(range.start);
         for (&class, &derivative) in visit.classes.iter().zip(&visit.derivatives) {
             if let Some(cell) = share.get_mut(start.wrapping_add(class as usize)) {
-                cell.climb(derivative as f32 * value, rule);
+                cell.ascend(derivative as f32 * value, rule);
             }
         }
     }
 }
 
-/// Cuts the cells into ranges that are touched about equally often: at a feature's start if they are dense, into equal
-/// parts if hashing has spread them.
+/// Partitions the cells into ranges that are updated about equally often: at the start of a feature if they are dense,
+/// into equal parts if they are hashed.
 fn balanced(examples: &Examples<'_>, layout: Layout, ranges: usize) -> Vec<Range<usize>> {
     let cells = layout.cells();
     if ranges <= 1 || layout.is_hashed() {

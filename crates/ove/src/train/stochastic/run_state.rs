@@ -1,4 +1,4 @@
-//! How far a run has come, beside its weights: what a checkpoint keeps of it, and the curve of the objective.
+//! The state of a run apart from its weights: counters, early stopping, and the trace of the objective.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,21 +6,22 @@ use crate::model::TracePoint;
 use crate::train::early_stopping::EarlyStopping;
 use crate::train::optimizer::Pace;
 
-/// Points of the trace at most: a curve to look at, which takes little room in the model file.
+/// Maximum number of points of the trace, which is stored in the model file.
 const TRACE_POINTS: usize = 200;
 
-/// An epoch diverges if its mean objective is below this many times that at w = 0: well-chosen rates stay above the
-/// latter, and one a hundred times as large is found out.
+/// A run has diverged if the mean objective of an epoch is below this factor times its value at w = 0.
+///
+/// With a good learning rate the objective stays above its value at w = 0; one a hundred times as large is detected.
 const DIVERGENCE_FACTOR: f64 = 10.0;
 
-/// How far a run has come.
+/// The state of a run apart from its weights.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct RunState {
-    /// Batches passed, in all epochs.
+    /// Number of batches done, in all epochs.
     pub passed: usize,
-    /// Rows visited.
+    /// Number of rows visited.
     pub updates: u64,
-    /// How far the weights of features have come, and the biases.
+    /// The paces of the weights and of the biases.
     pub paces: [Pace; 2],
     trace: Trace,
     /// The sum of the objectives of this epoch's batches.
@@ -29,7 +30,7 @@ pub(super) struct RunState {
 }
 
 impl RunState {
-    /// The start of a run of this many batches.
+    /// The initial state of a run of this many batches.
     pub fn new(batches: usize) -> Self {
         let trace = Trace { points: Vec::new(), every: batches.div_ceil(TRACE_POINTS), sum: 0.0, count: 0 };
         RunState {
@@ -42,7 +43,7 @@ impl RunState {
         }
     }
 
-    /// One more batch, with its number of rows and its estimate of the objective.
+    /// Records a batch with its number of rows and its estimate of the objective.
     pub fn add(&mut self, rows: usize, bound: f64) {
         self.passed += 1;
         self.updates += rows as u64;
@@ -50,7 +51,7 @@ impl RunState {
         self.trace.add(self.updates, bound);
     }
 
-    /// Ends an epoch; whether its mean objective is so low that the run has diverged.
+    /// Ends an epoch; returns whether the run has diverged.
     pub fn end_epoch(&mut self, batches: usize, at_zero: f64) -> bool {
         let mean = std::mem::take(&mut self.epoch_sum) / batches as f64;
         mean < DIVERGENCE_FACTOR * at_zero
@@ -61,7 +62,7 @@ impl RunState {
     }
 }
 
-/// Averages the objective over the updates between two points.
+/// The objective along the run, averaged over the updates between two points.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Trace {
     points: Vec<TracePoint>,

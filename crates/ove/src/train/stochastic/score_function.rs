@@ -1,7 +1,6 @@
-//! f_k(x; w) while it learns, as the two phases of a batch need it.
+//! The interface of the stochastic solver to a score function f_k(x; w) in training.
 //!
-//! The stochastic solver knows nothing of the scores but this. A new kind of scores is a new implementation, never a new
-//! solver.
+//! A new kind of scores is a new implementation of this trait, not a new solver.
 
 use std::ops::Range;
 
@@ -10,69 +9,67 @@ use crate::error::{Error, Result};
 use crate::scores::Scores;
 use crate::train::checkpoint::{State, StateReader, Table};
 use crate::train::optimizer::Pace;
-use crate::train::stochastic::candidates::Visit;
+use crate::train::stochastic::visit::Visit;
 
-/// Scores that learn.
+/// A score function in training.
 pub(super) trait ScoreFunction: Send + Sync {
-    /// What a row keeps between the phases: where its weights are, or its embedding and the gradient in it.
+    /// The state of a row between the phases: the offsets of its weights, or its embedding and gradient.
     type Hidden: Default + Clone + Send + Sync;
 
-    /// Number of weights that a row with so many entries and visited classes touches.
+    /// Number of weights that a row with this number of entries and candidates updates.
     fn touched(&self, entries: f64, classes: f64) -> f64;
 
-    /// Cuts the weights into ranges for so many threads, each of which owns one in the second phase.
+    /// Partitions the weights into one range per thread, which that thread owns in the second phase.
     fn share(&mut self, examples: &Examples<'_>, threads: usize);
 
-    /// Finds the weights of a row, without reading them: this is done a batch ahead.
+    /// Computes the offsets of the weights of a row without reading them, one batch ahead.
     fn locate(&self, row: Row<'_>, hidden: &mut Self::Hidden);
 
-    /// Prefetches what [`ScoreFunction::scores`] will read.
+    /// Prefetches the weights that [`ScoreFunction::scores`] will read.
     fn prefetch(&self, row: Row<'_>, hidden: &Self::Hidden, classes: &[u32]);
 
-    /// Phase one: the scores of some classes, in place of what `scores` holds. In parallel over rows.
+    /// Phase one, in parallel over rows: overwrites `scores` with the scores of the given classes.
     fn scores(&self, row: Row<'_>, hidden: &mut Self::Hidden, classes: &[u32], scores: &mut Vec<f64>);
 
-    /// Still phase one: takes the derivatives of the objective in these scores back to what the row keeps.
-    fn pull_back(&self, hidden: &mut Self::Hidden, classes: &[u32], derivatives: &[f64]);
+    /// Also phase one: propagates the derivatives with respect to the scores back to the hidden state.
+    fn backward(&self, hidden: &mut Self::Hidden, classes: &[u32], derivatives: &[f64]);
 
     /// The scores of all classes for any row.
     fn all_scores(&self, row: Row<'_>, scores: &mut [f32]);
 
-    /// Begins a batch with this rate and this share of the penalty.
+    /// Begins a batch with its learning rate and its share of the penalty.
     fn advance(&mut self, rate: f64, shrink: f64);
 
-    /// Phase two: each range of weights takes the rows in order and moves what it owns. So every weight sees the same
-    /// moves in the same order for any number of threads.
+    /// Phase two: each range of weights processes the rows in order and updates the weights that it owns, so that every
+    /// weight gets the same updates in the same order for any number of threads.
     fn update(&mut self, rows: Rows<'_>, visits: &[Visit<Self::Hidden>]);
 
-    /// How far the weights and the biases have come.
+    /// The paces of the weights and of the biases.
     fn paces(&self) -> [Pace; 2];
 
     fn tables(&self) -> Vec<Table<'_>>;
 
     fn restore(&mut self, state: &dyn StateReader, paces: [Pace; 2]) -> Result<()>;
 
-    /// The mean of these weights and those of others; `shares` sum to 1, the own one first.
+    /// Averages the weights with those of other runs; `shares` sum to 1, that of this run first.
     fn merge(&mut self, others: &[State], shares: &[f64]) -> Result<()>;
 
-    /// A copy of the scores as they are now.
+    /// A copy of the current scores.
     fn snapshot(&self) -> Scores;
 
-    /// The scores at the end.
+    /// The final scores.
     fn freeze(self) -> Scores;
 }
 
-/// The mean of a table and the same tables of others, summed in their order.
+/// Replaces a table by its mean with the same tables of other runs, summed in order.
 pub(super) fn merge_tables(name: &str, own: &mut [f32], others: &[State], shares: &[f64]) -> Result<()> {
     let mut sums: Vec<f64> = own.iter().map(|&number| shares[0] * f64::from(number)).collect();
     for (other, share) in others.iter().zip(&shares[1..]) {
         let reader: &dyn StateReader = other;
         let numbers: Vec<f32> = reader.read(name)?;
         if numbers.len() != sums.len() {
-            return Err(Error::Mismatch {
-                found: format!("{} numbers of `{name}`", numbers.len()),
-                allowed: format!("this run has {}", sums.len()),
-            });
+            let (other, own) = (numbers.len(), sums.len());
+            return Err(Error::Mismatch(format!("the other run has {other} numbers in `{name}`, this one {own}")));
         }
         sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += share * f64::from(number));
     }
@@ -80,7 +77,7 @@ pub(super) fn merge_tables(name: &str, own: &mut [f32], others: &[State], shares
     Ok(())
 }
 
-/// Cuts the features into ranges that rows have about equally often.
+/// Partitions the features into ranges with about equal numbers of entries.
 pub(super) fn feature_ranges(examples: &Examples<'_>, ranges: usize) -> Vec<Range<usize>> {
     let features = examples.rows.features();
     let (mut counts, mut entries) = (vec![0usize; features], 0);
@@ -91,7 +88,7 @@ pub(super) fn feature_ranges(examples: &Examples<'_>, ranges: usize) -> Vec<Rang
     cut(&counts, entries, ranges)
 }
 
-/// Cuts numbers into ranges with about equal sums of their counts.
+/// Partitions indices into ranges with about equal sums of counts.
 pub(super) fn cut(counts: &[usize], total: usize, ranges: usize) -> Vec<Range<usize>> {
     let mut out = Vec::with_capacity(ranges);
     let (mut start, mut seen) = (0, 0);

@@ -1,16 +1,16 @@
-//! Puts the weights of the blocks of each node together.
+//! Assembles the levels of a tree from the weights of its blocks.
 
 use super::node::Weights;
 use crate::scores::sparse::{Builder, Entry, SparseBlocks};
 
-/// What of a block is not yet in its place.
+/// The remaining weights of a block.
 struct Cursor<'a> {
     features: &'a [(u32, u32)],
     entries: &'a [Entry],
 }
 
 impl<'a> Cursor<'a> {
-    /// The weights of a feature, if it comes next.
+    /// Takes the weights of a feature, if it is the next one.
     fn take(&mut self, feature: u32) -> &'a [Entry] {
         match self.features.split_first() {
             Some((&(next, count), rest)) if next == feature => {
@@ -22,19 +22,20 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The level of these blocks, each of a node, if its weights can be counted: the nodes rise, and several blocks of a node follow each other.
-/// Nodes with cells for all features, if wanted, are found at once by every row.
+/// Builds a level from blocks in the order of their nodes; `None` if there are too many weights.
+///
+/// With `all_features`, each node has a cell for every feature, which needs no search.
 pub(super) fn build(
     features: usize,
     children: Vec<usize>,
     blocks: &[(u16, Weights)],
-    for_all: bool,
+    all_features: bool,
 ) -> Option<SparseBlocks> {
     let (mut builder, mut entries) = (Builder::new(features, children), Vec::new());
     for node in blocks.chunk_by(|a, b| a.0 == b.0) {
         let mut left: Vec<Cursor<'_>> =
             node.iter().map(|(_, weights)| Cursor { features: &weights.features, entries: &weights.entries }).collect();
-        for feature in if for_all { (0..features as u32).collect() } else { features_of(node) } {
+        for feature in if all_features { (0..features as u32).collect() } else { features_of(node) } {
             entries.clear();
             left.iter_mut().for_each(|block| entries.extend_from_slice(block.take(feature)));
             builder.push(feature, &entries);

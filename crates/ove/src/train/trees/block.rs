@@ -1,6 +1,7 @@
-//! The weights of a block of children, and what a row does to them.
+//! The weights of a block of children, with vectorised scores and updates.
 //!
-//! For each feature the weights of all children lie side by side, in lines of the cache, so that a row moves through whole vectors.
+//! The weights of a feature for all children are adjacent and aligned to cache lines, so that kernels run over whole
+//! vectors.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -10,30 +11,30 @@ use crate::platform::memory::{prefetch, zeroed};
 use crate::platform::simd::vectorised;
 use crate::scores::sparse::BIAS;
 
-/// MappedSlice in one line of the cache.
+/// Number of values per cache line.
 pub(super) const LINE: usize = 16;
 
-/// A bit for each line of a block.
+/// A bitmask of the lines of a block.
 type Lines = u8;
 const _: () = assert!(BLOCK <= LINE * Lines::BITS as usize);
 
-/// Weights that stay in the second-level cache (512 kB).
+/// Number of weights that fit in the second-level cache (512 kB).
 const IN_CACHE: usize = 1 << 17;
 
-/// Weights are multiples of a common scale, which the penalty shrinks; below this they are multiplied out.
+/// Weights are multiplied by a common scale, which the penalty decreases; below this they are rescaled.
 const SMALLEST_SCALE: f32 = 1e-6;
 
-/// MappedSlice of children side by side.
+/// A cache line with one value per child.
 #[derive(Clone, Copy, Default, Pod, Zeroable)]
 #[repr(C, align(64))]
 struct Line([f32; LINE]);
 
-/// The numbers one by one.
+/// The values of some lines.
 fn flat(lines: &[Line]) -> &[f32] {
     bytemuck::cast_slice(lines)
 }
 
-/// Takes the first of some lines.
+/// Removes the first line from a bitmask.
 #[inline(always)]
 fn next(lines: &mut Lines) -> Option<usize> {
     let first = (*lines != 0).then(|| lines.trailing_zeros() as usize);
@@ -43,7 +44,7 @@ fn next(lines: &mut Lines) -> Option<usize> {
 
 /// The weights of a block of children, feature-major, each to be multiplied by `scale`.
 pub(super) struct Block {
-    /// Lines of a feature.
+    /// Number of lines per feature.
     width: usize,
     weights: Vec<Line>,
     pub scale: f32,
@@ -56,12 +57,12 @@ impl Block {
         Block { width, weights: zeroed(features * width), scale: 1.0, scores: vec![Line::default(); width] }
     }
 
-    /// The weights of each feature, to be multiplied by `scale`, with zeros to the end of their last line.
+    /// The weights of each feature, to be multiplied by `scale`, padded with zeros to whole lines.
     pub fn weights(&self) -> impl Iterator<Item = &[f32]> {
         self.weights.chunks(self.width).map(flat)
     }
 
-    /// Prefetches the weights of the next row, if they do not stay in the cache anyway.
+    /// Prefetches the weights of the next row, unless the whole block fits in the cache.
     pub fn prefetch(&self, indices: &[u32]) {
         if self.weights.len() * LINE > IN_CACHE {
             for &feature in indices {
@@ -77,14 +78,14 @@ impl Block {
         flat(&self.scores)
     }
 
-    /// Moves the children of the row whose scores were last asked for: its own by these ways, the others away, by `pull` for each unit
-    /// that they lack. Most children of most rows do not move.
-    pub fn step(&mut self, row: Row<'_>, own: &[(usize, f32)], pull: f32, rate: f32) {
-        let ways: &mut [f32] = bytemuck::cast_slice_mut(&mut self.scores);
-        away(ways, pull);
-        own.iter().for_each(|&(child, way)| ways[child] = way);
-        let moving = moving(&self.scores);
-        climb(&mut self.weights, row.indices, row.values, rate / self.scale, &self.scores, moving);
+    /// Takes a gradient step for the row of the last [`Block::scores`]: positives with the given negative gradients,
+    /// negatives with −`slope` times their margin violation. Most children of most rows have no violation.
+    pub fn step(&mut self, row: Row<'_>, positives: &[(usize, f32)], slope: f32, rate: f32) {
+        let steps: &mut [f32] = bytemuck::cast_slice_mut(&mut self.scores);
+        negative_steps(steps, slope);
+        positives.iter().for_each(|&(child, step)| steps[child] = step);
+        let nonzero = nonzero_lines(&self.scores);
+        add_steps(&mut self.weights, row.indices, row.values, rate / self.scale, &self.scores, nonzero);
     }
 
     /// Multiplies all weights by a factor.
@@ -98,7 +99,7 @@ impl Block {
 }
 
 vectorised! {
-    /// f_c(x) of all children: as many at a time as registers hold the sums of, then the rest.
+    /// f_c(x) of all children, as many at a time as there are registers for the sums, then the rest.
     fn scores(weights: &[Line], indices: &[u32], values: &[f32], scale: f32, scores: &mut [Line]) {
         let product = Product { weights, width: scores.len(), indices, values, scale };
         let rest = product.fill::<4>(scores);
@@ -107,7 +108,7 @@ vectorised! {
     }
 }
 
-/// A row times the weights of the children of a block.
+/// The product of a row with the weights of a block.
 struct Product<'a> {
     weights: &'a [Line],
     width: usize,
@@ -117,7 +118,7 @@ struct Product<'a> {
 }
 
 impl Product<'_> {
-    /// The last lines of all scores, `N` at a time; gives back those that are left.
+    /// Computes the last lines of all scores, `N` at a time; returns the rest.
     #[inline(always)]
     fn fill<'s, const N: usize>(&self, scores: &'s mut [Line]) -> &'s mut [Line] {
         let first = self.width - scores.len();
@@ -143,7 +144,7 @@ impl Product<'_> {
 }
 
 impl Line {
-    /// Adds others, times a value.
+    /// Adds another line times a value.
     #[inline(always)]
     fn add(&mut self, value: f32, others: &Line) {
         for (number, other) in self.0.iter_mut().zip(&others.0) {
@@ -153,45 +154,45 @@ impl Line {
 }
 
 vectorised! {
-    /// In place of scores, the way that the other children have to go, against max(0, 1 + f).
-    fn away(scores: &mut [f32], pull: f32) {
+    /// Replaces scores by the steps of negatives, −slope · max(0, 1 + f).
+    fn negative_steps(scores: &mut [f32], slope: f32) {
         for score in scores {
-            *score = -pull * (*score - BIAS).max(0.0);
+            *score = -slope * (*score - BIAS).max(0.0);
         }
     }
 }
 
 vectorised! {
-    /// The lines in which at least one child moves. Which do is as good as random: without a branch. From the last line to the first, each
-    /// shifting those after it, the compiler takes a line at a time as vectors; from the first on, it takes numbers of many lines crosswise.
-    fn moving(ways: &[Line]) -> Lines {
+    /// The lines with at least one non-zero step, which is hard to predict, so this does not branch. From the last line
+    /// to the first, the compiler vectorises within a line; from first to last, it transposes values of many lines.
+    fn nonzero_lines(steps: &[Line]) -> Lines {
         let mut lines = 0;
-        for line in ways.iter().rev() {
-            let mut moves = false;
-            for &way in &line.0 {
-                moves |= way != 0.0;
+        for line in steps.iter().rev() {
+            let mut nonzero = false;
+            for &step in &line.0 {
+                nonzero |= step != 0.0;
             }
-            lines = lines << 1 | Lines::from(moves);
+            lines = lines << 1 | Lines::from(nonzero);
         }
         lines
     }
 }
 
 vectorised! {
-    /// w_c ← w_c + rate · (its way) · x, for the lines that move.
-    fn climb(
+    /// w_c ← w_c + rate · step_c · x, for the lines with non-zero steps.
+    fn add_steps(
         weights: &mut [Line],
         indices: &[u32],
         values: &[f32],
         rate: f32,
-        ways: &[Line],
-        moving: Lines,
+        steps: &[Line],
+        nonzero: Lines,
     ) {
         for (&feature, &value) in indices.iter().zip(values) {
-            let weights = &mut weights[feature as usize * ways.len()..][..ways.len()];
-            let mut moving = moving;
-            while let Some(line) = next(&mut moving) {
-                weights[line].add(value * rate, &ways[line]);
+            let weights = &mut weights[feature as usize * steps.len()..][..steps.len()];
+            let mut lines = nonzero;
+            while let Some(line) = next(&mut lines) {
+                weights[line].add(value * rate, &steps[line]);
             }
         }
     }

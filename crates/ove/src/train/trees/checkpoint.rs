@@ -1,5 +1,4 @@
-//! What a checkpoint keeps of trees: the nodes that are trained to their end. What the others had learned is learned
-//! again.
+//! The checkpoint of trees: the weights of finished jobs. Unfinished ones start again.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +7,15 @@ use crate::error::Result;
 use crate::scores::sparse::Entry;
 use crate::train::checkpoint::{StateReader, Table, U16, U32};
 
-/// What the jobs that are trained to their end have learned, by their number.
+/// The finished jobs, by their number.
 pub(super) type Finished = BTreeMap<usize, Learned>;
 
-/// What a job has learned.
+/// The result of a job.
 pub(super) struct Learned {
     pub weights: Weights,
 }
 
-/// All that was trained to its end.
+/// The state: the share of work done, and the weights of finished jobs.
 pub(super) fn state(share: f64, finished: &Finished) -> (String, Vec<Table<'_>>) {
     let (mut jobs, mut features, mut entries) = (Vec::new(), Vec::new(), Vec::new());
     for (&job, Learned { weights }) in finished {
@@ -32,7 +31,7 @@ pub(super) fn state(share: f64, finished: &Finished) -> (String, Vec<Table<'_>>)
     (share.to_string(), tables)
 }
 
-/// What was kept, if it is of jobs below `count` in order.
+/// Reads the finished jobs, whose numbers must be below `count`.
 pub(super) fn restore(saved: &dyn StateReader, count: usize, features: usize) -> Result<Finished> {
     let jobs: Vec<u32> = saved.read("jobs")?;
     let (all_features, all_entries): (Vec<u32>, Vec<Entry>) = (saved.read("features")?, saved.read("entries")?);
@@ -40,15 +39,15 @@ pub(super) fn restore(saved: &dyn StateReader, count: usize, features: usize) ->
     let mut finished = Finished::new();
     for &[job, own_features, own_entries] in jobs.as_chunks::<3>().0 {
         let of_job = rest.split_off(..own_features as usize).zip(entries.split_off(..own_entries as usize));
-        let (own, kept) = of_job.ok_or_else(|| saved.unusable("fewer weights than its nodes have".into()))?;
+        let (own, weights) = of_job.ok_or_else(|| saved.unusable("weights of nodes are missing".into()))?;
         let counted: u64 = own.iter().map(|&[_, count]| u64::from(count)).sum();
-        let fits = own.iter().all(|&[feature, _]| (feature as usize) < features) && counted == kept.len() as u64;
+        let fits = own.iter().all(|&[feature, _]| (feature as usize) < features) && counted == weights.len() as u64;
         if job as usize >= count || !fits {
-            return Err(saved.unusable("nodes that these trees do not have".into()));
+            return Err(saved.unusable("its nodes do not match these trees".into()));
         }
         let weights = Weights {
             features: own.iter().map(|&[feature, count]| (feature, count)).collect(),
-            entries: kept.to_vec(),
+            entries: weights.to_vec(),
         };
         finished.insert(job as usize, Learned { weights });
     }

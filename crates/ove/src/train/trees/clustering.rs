@@ -1,8 +1,8 @@
-//! Which classes are alike: their rows share words.
+//! Clusters similar classes: those whose rows share features.
 //!
-//! A class is the sum of its rows, scaled to unit length. Halves of equal size, again and again, put like classes side by side
-//! (balanced spherical 2-means, as in Parabel, Prabhu et al. 2018): each class has an affinity to the one or to the other half, and those
-//! with the larger affinities are one half.
+//! A class is the sum of its rows, scaled to unit length. Recursive bisection into halves of equal size puts similar
+//! classes next to each other (balanced spherical 2-means, as in Parabel, Prabhu et al. 2018): each class has an
+//! affinity to the first half rather than the second, and the classes with the larger affinities form the first half.
 //!
 //! ```text
 //! affinity of v = v·(p/‖p‖ − q/‖q‖)        p, q: the sums of the halves        ‖p‖² = Σ_{v of the half} v·p
@@ -13,28 +13,29 @@ use rayon::prelude::*;
 use crate::data::Examples;
 use crate::platform::random::Stream;
 
-/// Rounds of 2-means at most.
-const ROUNDS: usize = 12;
+/// Maximum number of 2-means iterations.
+const ITERATIONS: usize = 12;
 
-/// A split is settled when the mean affinity gains less than this.
-const SETTLED: f32 = 1e-4;
+/// A split has converged when the mean affinity increases by less than this.
+const CONVERGED: f32 = 1e-4;
 
-/// Classes from which on two halves are split by two threads, each with its own sums.
-const SHARED_FROM: usize = 512;
+/// Number of classes from which two halves are split in parallel, each with its own sums.
+const PARALLEL_FROM: usize = 512;
 
-/// Smaller numbers of class vectors are left out. On held-out rows P@1, 3, 5 are .921 .827 .693 with all and .920 .827 .694 without
-/// these (EURLEX57K), .375 .232 .170 and .375 .231 .169 (titles); the vectors have a fifth to a half as many numbers.
+/// Smaller entries of class vectors are dropped. On held-out rows P@1, 3, 5 are .921 .827 .693 with all and .920 .827
+/// .694 without these (EURLEX57K), .375 .232 .170 and .375 .231 .169 (titles); the vectors have a fifth to a half as
+/// many entries.
 const NEGLIGIBLE: f32 = 0.01;
 
 /// A sparse vector.
 pub(super) type Vector = Vec<(u32, f32)>;
 
-/// The sum of the rows of each class, of unit length but for what is negligible.
+/// The normalised sum of the rows of each class, without negligible entries.
 pub(super) fn class_vectors(examples: &Examples<'_>, train: &[u32]) -> Vec<Vector> {
     let mut ends = vec![0usize; examples.classes + 1];
-    let each = |see: &mut dyn FnMut(u32, u32)| {
+    let each = |visit: &mut dyn FnMut(u32, u32)| {
         for &row in train {
-            examples.labels[row as usize].iter().for_each(|&label| see(row, label));
+            examples.labels[row as usize].iter().for_each(|&label| visit(row, label));
         }
     };
     each(&mut |_, label| ends[label as usize + 1] += 1);
@@ -47,37 +48,38 @@ pub(super) fn class_vectors(examples: &Examples<'_>, train: &[u32]) -> Vec<Vecto
         rows[next[label as usize]] = row;
         next[label as usize] += 1;
     });
-    let sum = |(sums, seen): &mut (Vec<f32>, Vec<u32>), class: usize| {
+    let sum = |(sums, features): &mut (Vec<f32>, Vec<u32>), class: usize| {
         for &row in &rows[ends[class]..ends[class + 1]] {
             let row = examples.rows.row(row as usize);
             for (&feature, &value) in row.indices.iter().zip(row.values) {
                 if sums[feature as usize] == 0.0 {
-                    seen.push(feature);
+                    features.push(feature);
                 }
                 sums[feature as usize] += value;
             }
         }
-        seen.sort_unstable();
-        seen.dedup();
-        let length = seen.iter().map(|&f| sums[f as usize].powi(2)).sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
-        let values = seen.drain(..).map(|f| (f, std::mem::take(&mut sums[f as usize]) / length));
+        features.sort_unstable();
+        features.dedup();
+        let length = features.iter().map(|&f| sums[f as usize].powi(2)).sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
+        let values = features.drain(..).map(|f| (f, std::mem::take(&mut sums[f as usize]) / length));
         values.filter(|(_, value)| value.abs() >= NEGLIGIBLE).collect()
     };
     let scratch = || (vec![0.0; examples.rows.features()], Vec::new());
     (0..examples.classes).into_par_iter().map_init(scratch, sum).collect()
 }
 
-/// All classes, like ones side by side, cut into `leaves` groups of equal size by halving.
+/// Orders the classes by recursive bisection into `leaves` clusters of equal size.
 pub(super) fn order(vectors: &[Vector], features: usize, leaves: usize, random: Stream) -> Vec<u32> {
     let mut classes: Vec<u32> = (0..vectors.len() as u32).collect();
     let starts = crate::scores::trees::leaf_starts(vectors.len(), leaves);
     let mut sums = vec![[0.0; 2]; features];
-    halve(vectors, &mut classes, &starts, random, &mut sums);
+    bisect(vectors, &mut classes, &starts, random, &mut sums);
     classes
 }
 
-/// Splits the classes of the leaves that start at `starts`, until each group is one leaf. `sums` is zero before and after.
-fn halve(vectors: &[Vector], classes: &mut [u32], starts: &[usize], mut random: Stream, sums: &mut Vec<[f32; 2]>) {
+/// Bisects the classes of the leaves that start at `starts` until each part is one leaf. `sums` is zero before and
+/// after.
+fn bisect(vectors: &[Vector], classes: &mut [u32], starts: &[usize], mut random: Stream, sums: &mut Vec<[f32; 2]>) {
     let leaves = starts.len() - 1;
     if leaves < 2 {
         return;
@@ -87,24 +89,24 @@ fn halve(vectors: &[Vector], classes: &mut [u32], starts: &[usize], mut random: 
     let (left, right) = classes.split_at_mut(cut);
     let (first, second) = (Stream::of(&[random.next()]), Stream::of(&[random.next()]));
     let (left_starts, right_starts) = (&starts[..=leaves / 2], &starts[leaves / 2..]);
-    if left.len() < SHARED_FROM {
-        halve(vectors, left, left_starts, first, sums);
-        halve(vectors, right, right_starts, second, sums);
+    if left.len() < PARALLEL_FROM {
+        bisect(vectors, left, left_starts, first, sums);
+        bisect(vectors, right, right_starts, second, sums);
     } else {
         let mut more = vec![[0.0; 2]; sums.len()];
         rayon::join(
-            || halve(vectors, left, left_starts, first, sums),
-            || halve(vectors, right, right_starts, second, &mut more),
+            || bisect(vectors, left, left_starts, first, sums),
+            || bisect(vectors, right, right_starts, second, &mut more),
         );
     }
 }
 
-/// Sorts the classes so that the first `cut` are one half and the others the other.
+/// Reorders the classes so that the first `cut` form one half and the others the second.
 fn two_means(vectors: &[Vector], classes: &mut [u32], cut: usize, random: &mut Stream, sums: &mut [[f32; 2]]) {
     let mut members: Vec<Member> = classes.iter().map(|&class| Member { class, half: None, affinity: 0.0 }).collect();
     let count = classes.len() as u64;
-    // Both by chance. A second seed that is as unlike the first as can be gives P@1 .371 and .372 on titles with seeds 0 and 1 instead of
-    // .374 and .373, and no difference beyond that of seeds on EURLEX57K.
+    // Both seeds are random. A second one as dissimilar as possible to the first gives P@1 .371 and .372 on titles with
+    // seeds 0 and 1 instead of .374 and .373, and no significant difference on EURLEX57K.
     let first = random.below(count);
     let second = (first + 1 + random.below(count - 1)) % count;
     for (half, seed) in [first, second].into_iter().enumerate() {
@@ -113,12 +115,12 @@ fn two_means(vectors: &[Vector], classes: &mut [u32], cut: usize, random: &mut S
         seed.half = Some(half);
     }
     let mut last = f32::NEG_INFINITY;
-    for _ in 0..ROUNDS {
+    for _ in 0..ITERATIONS {
         find_affinities(vectors, &mut members, sums);
         members.sort_unstable_by(|a, b| b.affinity.total_cmp(&a.affinity).then(a.class.cmp(&b.class)));
         let sum = |part: &[Member]| part.iter().map(|member| member.affinity).sum::<f32>();
         let mean = (sum(&members[..cut]) - sum(&members[cut..])) / classes.len() as f32;
-        if mean < last + SETTLED {
+        if mean < last + CONVERGED {
             break;
         }
         last = mean;
@@ -137,7 +139,7 @@ fn two_means(vectors: &[Vector], classes: &mut [u32], cut: usize, random: &mut S
     }
 }
 
-/// A class that is being put into one of two halves.
+/// A class during a split.
 struct Member {
     class: u32,
     /// The half whose sum it is part of.
@@ -145,14 +147,14 @@ struct Member {
     affinity: f32,
 }
 
-/// Adds a vector, times a factor, to the sum of a half.
+/// Adds a vector times a factor to the sum of a half.
 fn add(vector: &Vector, factor: f32, half: usize, sums: &mut [[f32; 2]]) {
     for &(feature, value) in vector {
         sums[feature as usize][half] += factor * value;
     }
 }
 
-/// The affinity of each class to the first of two halves rather than to the second.
+/// Computes the affinity of each class to the first half rather than the second.
 fn find_affinities(vectors: &[Vector], members: &mut [Member], sums: &[[f32; 2]]) {
     let products: Vec<[f32; 2]> =
         members.iter().map(|member| products(&vectors[member.class as usize], sums)).collect();
@@ -181,7 +183,8 @@ fn products(vector: &Vector, sums: &[[f32; 2]]) -> [f32; 2] {
 mod tests {
     use super::*;
 
-    /// Classes of two kinds, in turns: each has three features of its kind, one of its own, and one that it shares with the other kind.
+    /// Alternating classes of two kinds: each has three features of its kind, one of its own, and one shared with a
+    /// class of the other kind.
     fn vectors(count: u32) -> Vec<Vector> {
         let of_class = |class: u32| {
             let kind = 3 * (class % 2);
@@ -191,14 +194,14 @@ mod tests {
     }
 
     #[test]
-    fn like_classes_come_into_the_same_half() {
+    fn similar_classes_are_put_in_the_same_half() {
         let vectors = vectors(40);
         let halves_are_of_a_kind = |seed: &u64| {
             let order = order(&vectors, 200, 2, Stream::of(&[*seed]));
             order[..20].iter().all(|class| class % 2 == order[0] % 2)
         };
-        // Half of the time both halves begin with a class of the same kind, and stay mixed: ten are to be expected, and fewer than five come
-        // once in 170 such tests. Without an affinity, no halves would be of a kind.
+        // Half of the time both seeds are of the same kind, and the halves stay mixed: ten pure splits are expected,
+        // and fewer than five have a probability of 1/170. Without affinities, no split would be pure.
         let pure = (0..20).filter(halves_are_of_a_kind).count();
         assert!(pure >= 5, "{pure} of 20");
     }

@@ -1,16 +1,16 @@
-//! One node learns which of its children a row belongs to: one-vs-rest with the squared hinge, by stochastic descent.
+//! Trains the scores of a node's children: one-vs-rest with the squared hinge loss, by stochastic gradient descent.
 //!
 //! ```text
-//! Σ_n w_n Σ_c c_n max(0, 1 − y_nc f_c(x_n))²  +  λ/2 Σ_c ‖w_c‖²          y_nc = 1 for its children, −1 for the others
+//! Σ_n w_n Σ_c c_n max(0, 1 − y_nc f_c(x_n))²  +  λ/2 Σ_c ‖w_c‖²          y_nc = 1 for positives, −1 for negatives
 //! ```
 //!
-//! Steps are implicit: the derivative 2 w (1 − y f) is taken where the step leads to, which divides it by 1 + 2 w η ‖x‖². However large a
-//! rate, a weight or a row is, no step goes beyond the margin.
+//! Steps are implicit: the derivative 2 w (1 − y f) is evaluated at the end of the step, which divides it by
+//! 1 + 2 w η ‖x‖². For any learning rate, weight and row, no step overshoots the margin.
 //!
-//! Rates, penalties and small weights are meant for rows of unit length: with m the mean ‖x‖², w_c √m takes the place of w_c, and x/√m that
-//! of x. So rows in other units get the same scores.
+//! Learning rate, penalty and pruning threshold refer to rows of unit length: with m the mean ‖x‖², w_c is replaced by
+//! w_c √m and x by x/√m. Rows in other units thus get the same scores.
 //!
-//! A child that a row is far from belonging to (f_c ≤ −1) does not move.
+//! A negative outside the margin (f_c ≤ −1) has no gradient.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,11 +24,11 @@ use crate::platform::random::Stream;
 use crate::platform::simd::vectorised;
 use crate::scores::sparse::{Entry, is_whole};
 
-/// The rate falls in a straight line to this part of itself.
+/// The learning rate decays linearly to this fraction of itself.
 const LAST_RATE: f32 = 0.02;
 
-/// Weights smaller than this, for rows of unit length, are not kept, unless enough others of the same feature are. Twice
-/// as many weights, for half of this, change precision by less than .001.
+/// Weights smaller than this, for rows of unit length, are pruned, unless enough others of the same feature are kept.
+/// Half of this gives twice as many weights and changes precision by less than .001.
 const NEGLIGIBLE: f32 = 0.05;
 
 /// A block of children of one node, to be trained.
@@ -36,34 +36,34 @@ const NEGLIGIBLE: f32 = 0.05;
 pub(super) struct Job {
     pub examples: Arc<NodeExamples>,
     pub children: Range<usize>,
-    pub passes: usize,
+    pub epochs: usize,
 }
 
-/// A job that is under way: it can be stopped after any row and taken up again.
+/// A job in progress, which can be paused after any row.
 pub(super) struct NodeRun<'a> {
     task: Task<'a>,
     job: Job,
     local: LocalExamples<'a>,
     random: Stream,
-    /// The order of the examples in this pass.
+    /// The order of the examples in this epoch.
     order: Vec<u32>,
-    /// Passes done, examples of this pass done, and examples done in all.
-    pass: usize,
+    /// Epochs done, examples of this epoch done, and examples done in all epochs.
+    epoch: usize,
     at: usize,
     passed: usize,
     block: Block,
-    own: Vec<(usize, f32)>,
+    positives: Vec<(usize, f32)>,
 }
 
 impl Job {
-    /// Begins the job. `numbers` is room for a number of each feature.
+    /// Starts the job. `numbers` is a buffer with a number per feature.
     pub fn start<'a>(&self, task: Task<'a>, random: Stream, numbers: &mut Vec<u32>) -> NodeRun<'a> {
         NodeRun::new(task, self.clone(), random, numbers, |_| true)
     }
 
-    /// Trains on all rows but one of `part`, and gives the objective of those that were left out, without the penalty.
-    pub fn held_out_loss(&self, task: Task<'_>, random: Stream, part: usize, numbers: &mut Vec<u32>) -> f64 {
-        let is_held_out = |n: u32| (n as usize).is_multiple_of(part);
+    /// Trains on all but one row in `one_in`, and returns the loss of the held-out rows without the penalty.
+    pub fn held_out_loss(&self, task: Task<'_>, random: Stream, one_in: usize, numbers: &mut Vec<u32>) -> f64 {
+        let is_held_out = |n: u32| (n as usize).is_multiple_of(one_in);
         let mut run = NodeRun::new(task, self.clone(), random, numbers, |n| !is_held_out(n));
         run.advance(usize::MAX);
         let held_out = (0..run.local.len() as u32).filter(|&n| is_held_out(n));
@@ -82,17 +82,17 @@ impl<'a> NodeRun<'a> {
         let local = LocalExamples::new(task.examples.rows, job.examples.clone(), numbers);
         let block = Block::new(job.children.len(), local.features.len());
         let order = (0..local.len() as u32).filter(|&n| is_trained_on(n)).collect();
-        NodeRun { task, job, local, random, order, pass: 0, at: 0, passed: 0, block, own: Vec::new() }
+        NodeRun { task, job, local, random, order, epoch: 0, at: 0, passed: 0, block, positives: Vec::new() }
     }
 
-    /// Whether all passes are done.
+    /// Whether all epochs are done.
     pub fn is_done(&self) -> bool {
-        self.pass == self.job.passes || self.order.is_empty()
+        self.epoch == self.job.epochs || self.order.is_empty()
     }
 
-    /// Passes over as many rows, or as are left; their number.
+    /// Trains on the next `rows` rows, or those that are left; returns their number.
     pub fn advance(&mut self, rows: usize) -> usize {
-        let total = (self.order.len() * self.job.passes) as f32;
+        let total = (self.order.len() * self.job.epochs) as f32;
         let shrink = (self.task.l2 / self.order.len() as f64) as f32;
         let before = self.passed;
         while self.passed - before < rows && !self.is_done() {
@@ -109,40 +109,40 @@ impl<'a> NodeRun<'a> {
             }
             self.at = end;
             if end == self.order.len() {
-                (self.at, self.pass) = (0, self.pass + 1);
+                (self.at, self.epoch) = (0, self.epoch + 1);
             }
         }
         self.passed - before
     }
 
-    /// Moves the weights against the derivative of one example.
+    /// Takes a gradient step for one example.
     fn step(&mut self, n: u32, rate: f32) {
-        let NodeRun { local, block, own, job, .. } = self;
+        let NodeRun { local, block, positives, job, .. } = self;
         let example = local.get(n);
         let row = local.row(example);
         let length = squares(row.values);
-        let pull = |weight: f32| 2.0 * weight / (1.0 + 2.0 * weight * rate * length);
+        let slope = |weight: f32| 2.0 * weight / (1.0 + 2.0 * weight * rate * length);
         let scores = block.scores(row);
-        let way = |(child, weight): (usize, f32)| (child, pull(weight) * (1.0 - scores[child]).max(0.0));
-        own.clear();
-        own.extend(local.own_within(example, &job.children).map(way));
-        block.step(row, own, pull(example.weight), rate);
+        let step = |(child, weight): (usize, f32)| (child, slope(weight) * (1.0 - scores[child]).max(0.0));
+        positives.clear();
+        positives.extend(local.positives_within(example, &job.children).map(step));
+        block.step(row, positives, slope(example.weight), rate);
     }
 
-    /// Prefetches the weights of the next example, the features of the one after it, and what says where those of a
-    /// later one are: in a random order, each would have to be waited for.
+    /// Prefetches the weights of the next example, the features of the one after it, and the [`Example`] of a later
+    /// one: in random order, none of them is in a cache.
     fn prefetch(&self, next: usize) {
-        let coming = |ahead: usize| self.order.get(next + ahead).map(|&n| self.local.get(n));
-        if let Some(example) = coming(3) {
+        let example_at = |ahead: usize| self.order.get(next + ahead).map(|&n| self.local.get(n));
+        if let Some(example) = example_at(3) {
             prefetch(example);
         }
-        if let Some(example) = coming(1) {
+        if let Some(example) = example_at(1) {
             let row = self.local.row(example);
             row.indices.iter().step_by(LINE).for_each(prefetch);
             row.values.iter().step_by(LINE).for_each(prefetch);
-            self.local.first_own(example).into_iter().for_each(prefetch);
+            self.local.first_positive(example).into_iter().for_each(prefetch);
         }
-        if let Some(example) = coming(0) {
+        if let Some(example) = example_at(0) {
             self.block.prefetch(self.local.row(example).indices);
         }
     }
@@ -152,37 +152,39 @@ impl<'a> NodeRun<'a> {
         let NodeRun { local, block, job, .. } = self;
         let example: &Example<'_> = local.get(n);
         let scores = &block.scores(local.row(example))[..job.children.len()];
-        let lack = |margin: f32| f64::from((1.0 - margin).max(0.0)).powi(2);
+        let squared_hinge = |margin: f32| f64::from((1.0 - margin).max(0.0)).powi(2);
         let weight = f64::from(example.weight);
-        let others: f64 = scores.iter().map(|&f| weight * lack(-f)).sum();
-        let own = local.own_within(example, &job.children).map(|(child, own)| (scores[child], f64::from(own)));
-        others + own.map(|(f, own)| own * lack(f) - weight * lack(-f)).sum::<f64>()
+        // As if all children were negatives, corrected for the positives.
+        let negatives: f64 = scores.iter().map(|&f| weight * squared_hinge(-f)).sum();
+        let positives = local.positives_within(example, &job.children);
+        let positives = positives.map(|(child, own)| (scores[child], f64::from(own)));
+        negatives + positives.map(|(f, own)| own * squared_hinge(f) - weight * squared_hinge(-f)).sum::<f64>()
     }
 
-    /// The weights as they are now.
+    /// The current weights, pruned.
     pub fn weights(&self) -> Weights {
         let (children, block) = (&self.job.children, &self.block);
         let first = children.start as u16;
         let negligible = NEGLIGIBLE / self.task.square.sqrt();
-        // What is no number is kept too, to be found.
-        let counts = |w: f32| w.is_nan() || w.abs() >= negligible;
+        // NaN is kept, so that divergence is detected.
+        let is_kept = |w: f32| w.is_nan() || w.abs() >= negligible;
         let mut kept = Weights::default();
         for (&feature, weights) in self.local.features.iter().zip(block.weights()) {
             let weights = weights[..children.len()].iter().map(|w| w * block.scale);
-            let count: usize = weights.clone().map(|w| usize::from(counts(w))).sum();
+            let count: usize = weights.clone().map(|w| usize::from(is_kept(w))).sum();
             if count == 0 {
                 continue;
             }
             let (before, whole) = (kept.entries.len(), is_whole(count, children.len()));
             kept.entries
-                .extend(weights.zip(first..).filter(|&(w, _)| whole || counts(w)).map(|(w, c)| Entry::new(c, w)));
+                .extend(weights.zip(first..).filter(|&(w, _)| whole || is_kept(w)).map(|(w, c)| Entry::new(c, w)));
             kept.features.push((feature, (kept.entries.len() - before) as u32));
         }
         kept
     }
 }
 
-/// What a job learned: the features with weights, rising, each with how many it has.
+/// The weights of a job: features in increasing order, each with its number of entries.
 #[derive(Default)]
 pub(super) struct Weights {
     pub features: Vec<(u32, u32)>,
@@ -218,33 +220,33 @@ mod tests {
             for child in 0..CHILDREN {
                 let y = if labels[n].contains(&(child as u32)) { 1.0 } else { -1.0 };
                 let score = f64::from(BIAS) + entries().map(|(at, x)| weights[at + child] * x).sum::<f64>();
-                let lack = (1.0 - y * score).max(0.0);
-                sum += lack * lack;
-                entries().for_each(|(at, x)| gradient[at + child] -= 2.0 * y * lack * x);
+                let violation = (1.0 - y * score).max(0.0);
+                sum += violation * violation;
+                entries().for_each(|(at, x)| gradient[at + child] -= 2.0 * y * violation * x);
             }
         }
         (sum, gradient)
     }
 
-    /// The bottom of the objective by plain descent, which looks at all rows and all children in every step.
+    /// Compares with the minimum by plain gradient descent on all rows and all children.
     #[test]
-    fn a_node_comes_to_the_bottom_of_its_objective() {
+    fn a_node_reaches_the_minimum_of_its_objective() {
         let shape = Sparse { rows: 200, features: FEATURES, classes: CHILDREN, entries: 6, signal: 0.7 };
         let data = sparse(shape, 0, 0);
         let mut examples = NodeExamples::new(CHILDREN);
         for n in 0..data.labels.len() {
-            data.labels[n].iter().for_each(|&label| examples.own(label as u16, 1.0));
+            data.labels[n].iter().for_each(|&label| examples.push_positive(label as u16, 1.0));
             examples.end_row(n as u32, 1.0);
         }
         let task = Task { examples: Examples::of(&data), learning_rate: 0.7, l2: L2, seed: 0, square: 1.0 };
-        let job = Job { examples: Arc::new(examples), children: 0..CHILDREN, passes: 48 };
+        let job = Job { examples: Arc::new(examples), children: 0..CHILDREN, epochs: 48 };
         let mut run = job.start(task, Stream::of(&[1]), &mut Vec::new());
         assert_eq!(
             run.local.features.len(),
             FEATURES,
             "every feature occurs, so that local numbers are those of the data"
         );
-        // In pieces of any length: the same as in one go.
+        // In steps of any length: the same as at once.
         while !run.is_done() {
             run.advance(77);
         }
@@ -261,13 +263,13 @@ mod tests {
             let (_, gradient) = at(&weights);
             weights.iter_mut().zip(gradient).for_each(|(w, g)| *w -= 0.01 * g);
         }
-        let (lacks, _) = objective(data.rows(), &data.labels, 0.0, &learned);
+        let (expected, _) = objective(data.rows(), &data.labels, 0.0, &learned);
         let losses: f64 = (0..200).map(|n| run.loss(n)).sum();
-        assert!((losses - lacks).abs() < 1e-4 * lacks, "{losses}, not {lacks}");
+        assert!((losses - expected).abs() < 1e-4 * expected, "{losses}, not {expected}");
 
-        let (bottom, gradient) = at(&weights);
+        let (minimum, gradient) = at(&weights);
         assert!(gradient.iter().all(|g| g.abs() < 1e-6));
         let (reached, _) = at(&learned);
-        assert!(reached < 1.005 * bottom, "{reached}, not {bottom}");
+        assert!(reached < 1.005 * minimum, "{reached}, not {minimum}");
     }
 }

@@ -1,4 +1,4 @@
-//! The rows that a node sees, each with the children it belongs to, and how a step finds them.
+//! The training rows of a node, each with its positive children.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -6,68 +6,68 @@ use std::sync::Arc;
 
 use crate::data::{Row, Rows};
 
-/// The rows that a node sees, by their numbers, each with the children it belongs to, rising.
+/// The training rows of a node by number, each with its positive children in increasing order.
 pub(super) struct NodeExamples {
     pub children: usize,
     rows: Vec<u32>,
     row_weights: Vec<f32>,
     ends: Vec<u32>,
-    own: Vec<(u16, f32)>,
+    positives: Vec<(u16, f32)>,
 }
 
 impl NodeExamples {
     pub fn new(children: usize) -> Self {
-        NodeExamples { children, rows: Vec::new(), row_weights: Vec::new(), ends: Vec::new(), own: Vec::new() }
+        NodeExamples { children, rows: Vec::new(), row_weights: Vec::new(), ends: Vec::new(), positives: Vec::new() }
     }
 
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Adds a child that the row being built belongs to, and how often that counts.
-    pub fn own(&mut self, child: u16, weight: f32) {
-        self.own.push((child, weight));
+    /// Adds a positive child of the current row, with its weight.
+    pub fn push_positive(&mut self, child: u16, weight: f32) {
+        self.positives.push((child, weight));
     }
 
     pub fn end_row(&mut self, row: u32, weight: f32) {
         self.rows.push(row);
         self.row_weights.push(weight);
-        self.ends.push(self.own.len() as u32);
+        self.ends.push(self.positives.len() as u32);
     }
 
-    /// Where the children that example `n` belongs to lie.
-    fn own_of(&self, n: usize) -> Range<u32> {
+    /// The range of the positive children of example `n`.
+    fn positives_of(&self, n: usize) -> Range<u32> {
         let start = if n == 0 { 0 } else { self.ends[n - 1] };
         start..self.ends[n]
     }
 }
 
-/// An example with all that a step needs of it, in one cache line.
+/// An example with all data of a step, in one cache line.
 #[derive(Clone)]
 #[repr(align(64))]
 pub(super) struct Example<'a> {
     values: &'a [f32],
-    /// Where its features start among those of all examples.
+    /// Offset of its features among those of all examples.
     start: usize,
-    /// Where its children lie among those of all examples.
-    own: Range<u32>,
+    /// The range of its positive children among those of all examples.
+    positives: Range<u32>,
     pub weight: f32,
 }
 
-/// The examples of a node in the form that steps read.
+/// The examples of a node, prepared for training.
 ///
-/// Features have numbers of their own within the node, unless most features occur in it.
+/// Features are renumbered within the node, unless most features occur in it.
 pub(super) struct LocalExamples<'a> {
     node: Arc<NodeExamples>,
-    /// The features of the node, rising.
+    /// The features of the node, in increasing order.
     pub features: Vec<u32>,
-    /// The features of all examples, one after another, by their numbers in the node.
+    /// The local feature numbers of all examples, concatenated.
     indices: Cow<'a, [u32]>,
     examples: Vec<Example<'a>>,
 }
 
 impl<'a> LocalExamples<'a> {
-    /// `numbers` is room for the number of each feature.
+    /// `numbers` is a buffer for the local number of each feature.
     pub fn new(rows: Rows<'a>, node: Arc<NodeExamples>, numbers: &mut Vec<u32>) -> Self {
         let all = rows.features();
         numbers.resize(all, u32::MAX);
@@ -101,7 +101,7 @@ impl<'a> LocalExamples<'a> {
         let example = |(n, start): (usize, usize)| Example {
             values: rows.row(node.rows[n] as usize).values,
             start,
-            own: node.own_of(n),
+            positives: node.positives_of(n),
             weight: node.row_weights[n],
         };
         let examples = starts.into_iter().enumerate().map(example).collect();
@@ -116,21 +116,25 @@ impl<'a> LocalExamples<'a> {
         &self.examples[n as usize]
     }
 
-    /// The features and values of an example, by the numbers of the node.
+    /// The local features and values of an example.
     #[inline(always)]
     pub fn row(&self, example: &Example<'a>) -> Row<'_> {
         Row { indices: &self.indices[example.start..example.start + example.values.len()], values: example.values }
     }
 
-    /// Which of these children an example belongs to, each with how often it counts.
-    pub fn own_within(&self, example: &Example<'a>, children: &Range<usize>) -> impl Iterator<Item = (usize, f32)> {
-        let own = &self.node.own[example.own.start as usize..example.own.end as usize];
-        let own = own.iter().map(|&(child, weight)| (usize::from(child), weight));
-        own.filter(|(child, _)| children.contains(child)).map(|(child, weight)| (child - children.start, weight))
+    /// The positive children of an example within a range, relative to its start, with their weights.
+    pub fn positives_within(
+        &self,
+        example: &Example<'a>,
+        children: &Range<usize>,
+    ) -> impl Iterator<Item = (usize, f32)> {
+        let positives = &self.node.positives[example.positives.start as usize..example.positives.end as usize];
+        let positives = positives.iter().map(|&(child, weight)| (usize::from(child), weight));
+        positives.filter(|(child, _)| children.contains(child)).map(|(child, weight)| (child - children.start, weight))
     }
 
-    /// The children of an example, for a prefetch.
-    pub fn first_own(&self, example: &Example<'a>) -> Option<&(u16, f32)> {
-        self.node.own.get(example.own.start as usize)
+    /// The first positive child of an example, for a prefetch.
+    pub fn first_positive(&self, example: &Example<'a>) -> Option<&(u16, f32)> {
+        self.node.positives.get(example.positives.start as usize)
     }
 }

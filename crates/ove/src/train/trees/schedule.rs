@@ -1,7 +1,7 @@
-//! All nodes of all trees learn side by side, for a slice of time per step.
+//! Trains all nodes of all trees in parallel, in time slices.
 //!
-//! What a node learns depends on nothing but its own seed, so it does not matter which nodes are under way when a slice
-//! ends, or how many threads there are.
+//! The weights of a node depend only on its own seed, not on which nodes are in progress when a slice ends, nor on the
+//! number of threads.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,25 +16,25 @@ use super::node_examples::NodeExamples;
 use super::{Task, blocks, epochs};
 use crate::platform::random::Stream;
 
-/// The time of a step. Threads wait for each other at its end, for half of [`ROWS`] rows on average.
+/// Duration of a step. Threads wait for each other at its end, for half of [`ROWS`] rows on average.
 const SLICE: Duration = Duration::from_millis(100);
 
-/// Rows between two looks at the clock.
+/// Number of rows between two checks of the clock.
 const ROWS: usize = 64;
 
-/// Rows that every node has seen at least before a run that is stopped gives a model.
-const LEAST_ROWS: usize = 4096;
+/// Number of rows that a node is trained on at least, if a run is stopped before the node has started.
+const MIN_ROWS: usize = 4096;
 
 /// All nodes of all trees.
 pub(super) struct Schedule<'a> {
     task: Task<'a>,
     jobs: Vec<Placed>,
-    /// The numbers of the jobs that nobody has begun, the longest last.
+    /// The numbers of the jobs that have not started, the longest last.
     waiting: Vec<usize>,
-    /// What each thread works on.
+    /// The current job of each thread.
     slots: Vec<Slot<'a>>,
     finished: Finished,
-    /// Children times rows passed so far, and in all.
+    /// Work done and total work, in children times rows.
     passed: usize,
     total: usize,
     /// Number of weights of finished nodes.
@@ -45,11 +45,11 @@ pub(super) struct Schedule<'a> {
 #[derive(Default)]
 struct Slot<'a> {
     run: Option<(usize, NodeRun<'a>)>,
-    /// Room for a number of each feature.
+    /// A buffer with a number per feature.
     numbers: Vec<u32>,
 }
 
-/// A job and where in the trees it is; node 0 is the root.
+/// A job with its tree and node; node 0 is the root.
 struct Placed {
     tree: usize,
     node: usize,
@@ -57,12 +57,12 @@ struct Placed {
 }
 
 impl Placed {
-    /// Rows passed, in all passes.
+    /// Number of rows visited in all epochs.
     fn visits(&self) -> usize {
-        self.job.examples.len() * self.job.passes
+        self.job.examples.len() * self.job.epochs
     }
 
-    /// Children times rows passed.
+    /// Children times rows visited.
     fn work(&self) -> usize {
         self.visits() * self.job.children.len()
     }
@@ -74,9 +74,9 @@ impl<'a> Schedule<'a> {
         let mut jobs = Vec::new();
         for (tree, nodes) in nodes.into_iter().enumerate() {
             for (node, examples) in nodes.into_iter().enumerate() {
-                let passes = epochs::of_node(node, epochs);
+                let epochs = epochs::of_node(node, epochs);
                 jobs.extend(blocks(examples.children).map(|children| {
-                    let job = Job { examples: examples.clone(), children, passes };
+                    let job = Job { examples: examples.clone(), children, epochs };
                     Placed { tree, node, job }
                 }));
             }
@@ -96,8 +96,7 @@ impl<'a> Schedule<'a> {
         schedule
     }
 
-    /// Puts all that is not finished into the queue. The long ones are begun first, so that no thread is left with one
-    /// at the end.
+    /// Queues all unfinished jobs. The longest start first, so that no thread is left with a long one at the end.
     fn queue(&mut self) {
         self.slots.clear();
         self.waiting = (0..self.jobs.len()).filter(|job| !self.finished.contains_key(job)).collect();
@@ -112,7 +111,7 @@ impl<'a> Schedule<'a> {
         self.jobs.len()
     }
 
-    /// Whether every node is trained to its end.
+    /// Whether all jobs are finished.
     pub fn is_done(&self) -> bool {
         self.finished.len() == self.jobs.len()
     }
@@ -130,7 +129,7 @@ impl<'a> Schedule<'a> {
         &self.finished
     }
 
-    /// Takes over what others have finished.
+    /// Adds finished jobs of a checkpoint or another run.
     pub fn restore(&mut self, finished: Finished) {
         self.finished.extend(finished);
         self.queue();
@@ -163,19 +162,19 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// What all nodes have learned, tree by tree. Nodes that are not at their end give what they have, and each that was
-    /// not begun sees some rows first.
+    /// The weights of all nodes, tree by tree. Unfinished nodes give their current weights; nodes that have not started
+    /// are first trained on some rows.
     pub fn learned(&mut self, trees: usize) -> Vec<Levels> {
         let (jobs, task) = (&self.jobs, self.task);
-        let under_way = self.slots.drain(..).filter_map(|slot| slot.run);
-        let under_way: Vec<(usize, Weights)> = under_way.map(|(number, run)| (number, run.weights())).collect();
-        let begun = self.waiting.par_drain(..).map_init(Vec::new, |numbers, number| {
+        let in_progress = self.slots.drain(..).filter_map(|slot| slot.run);
+        let in_progress: Vec<(usize, Weights)> = in_progress.map(|(number, run)| (number, run.weights())).collect();
+        let started = self.waiting.par_drain(..).map_init(Vec::new, |numbers, number| {
             let mut run = start(task, number, jobs, numbers);
-            run.advance(LEAST_ROWS);
+            run.advance(MIN_ROWS);
             (number, run.weights())
         });
-        let begun: Vec<(usize, Weights)> = begun.collect();
-        let unfinished = under_way.into_iter().chain(begun).map(|(number, weights)| (number, Learned { weights }));
+        let started: Vec<(usize, Weights)> = started.collect();
+        let unfinished = in_progress.into_iter().chain(started).map(|(number, weights)| (number, Learned { weights }));
         self.finished.extend(unfinished);
         let mut learned: Vec<Levels> = (0..trees).map(|_| Levels::default()).collect();
         for (placed, of_job) in jobs.iter().zip(std::mem::take(&mut self.finished).into_values()) {
@@ -191,7 +190,7 @@ fn start<'a>(task: Task<'a>, number: usize, jobs: &[Placed], numbers: &mut Vec<u
     job.start(task, random, numbers)
 }
 
-/// What the blocks of a tree have learned, in their order, each with the number of its node in the level.
+/// The weights of the blocks of a tree in order, each with the number of its node in the level.
 #[derive(Default)]
 pub(super) struct Levels {
     pub root: Vec<(u16, Weights)>,

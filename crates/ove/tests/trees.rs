@@ -1,0 +1,291 @@
+//! Trees over classes: they learn, their probabilities are probabilities, and nothing depends on threads.
+
+use ove::platform::random::Stream;
+use ove::train::{Start, Training};
+use ove::{Dataset, Error, Examples, Model, Prediction, TrainOptions, evaluate, with_threads};
+use serde_json::{Value, json};
+
+use crate::file_parts::{joined, parts};
+use crate::fitted::{self, options, with};
+
+const CLASSES: usize = 200;
+
+/// Class k has the words k and k + 1 of its own and a few that all classes share; with `several`, a row may have two neighbours.
+fn data(rows: usize, several: bool, seed: u64) -> Dataset {
+    let mut random = Stream::of(&[seed, 77]);
+    let mut data = Dataset::new(CLASSES + 31, (0..CLASSES).map(|k| format!("c{k:03}")).collect());
+    for _ in 0..rows {
+        let class = random.below(CLASSES as u64) as u32;
+        data.push_entry(class, 0.6);
+        data.push_entry(class + 1, 0.5);
+        data.push_entry(CLASSES as u32 + 1 + random.below(30) as u32, 0.6);
+        let next = (class + 1) % CLASSES as u32;
+        if several && random.below(2) == 0 { data.end_row(&[class, next]) } else { data.end_row(&[class]) }
+    }
+    data
+}
+
+/// The model of three trees, with some settings changed.
+fn model(data: &Dataset, changes: Value) -> Model {
+    fitted::model(data, with(&json!({ "scores": "trees" }), changes))
+}
+
+#[test]
+fn trees_find_the_class_of_rows_they_never_saw() {
+    for several in [false, true] {
+        let train = data(20_000, several, 0);
+        let test = data(1000, several, 1);
+        let found = evaluate(&model(&train, json!({})), test.rows(), &test.labels).unwrap();
+        assert!(found.error < 0.02, "several {several}: {found:?}");
+        assert!(found.ece < 0.1, "several {several}: {found:?}");
+        assert_eq!((found.bound, found.gap), (None, None));
+    }
+}
+
+#[test]
+fn probabilities_of_all_classes_sum_to_one() {
+    let train = data(5000, false, 0);
+    let model = model(&train, json!({}));
+    let logs = model.log_probabilities(train.rows());
+    for (n, top) in model.top_k_within(train.rows(), 0..20, 5).iter().enumerate() {
+        let logs = &logs[n * CLASSES..(n + 1) * CLASSES];
+        let sum: f64 = logs.iter().map(|log| log.exp()).sum();
+        assert!((sum - 1.0).abs() < 1e-4, "{sum}");
+        for prediction in top {
+            let exact = logs[prediction.class as usize].exp();
+            assert!((prediction.probability - exact).abs() < 1e-6, "{prediction:?} {exact}");
+        }
+    }
+}
+
+#[test]
+fn rows_are_predicted_the_same_together_and_alone() {
+    let train = data(3000, true, 0);
+    let model = model(&train, json!({}));
+    for (n, found) in model.top_k(train.rows(), 5).iter().enumerate() {
+        assert_eq!(*found, model.top_k_within(train.rows(), n..n + 1, 5)[0], "row {n}");
+    }
+}
+
+/// The leaves that are searched may have fewer classes than are asked for.
+#[test]
+fn as_many_classes_are_found_as_are_asked_for() {
+    for several in [false, true] {
+        let train = data(3000, several, 0);
+        let model = model(&train, json!({}));
+        let logs = model.log_probabilities(train.rows());
+        for count in [0, 1, 5, CLASSES - 1, CLASSES, CLASSES + 1] {
+            for (n, top) in model.top_k_within(train.rows(), 0..100, count).iter().enumerate() {
+                let mut classes: Vec<u32> = top.iter().map(|found| found.class).collect();
+                classes.sort_unstable();
+                classes.dedup();
+                assert_eq!((top.len(), classes.len()), (count.min(CLASSES), count.min(CLASSES)), "row {n} of {count}");
+                // A class that a tree did not search has no votes of it.
+                for found in top.iter().take(5) {
+                    let exact = logs[n * CLASSES + found.class as usize].exp();
+                    assert!(found.probability <= exact + 1e-6, "{count}: {found:?} {exact}");
+                    assert!(several || (found.probability - exact).abs() < 1e-6, "{count}: {found:?} {exact}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn same_bits_for_any_number_of_threads() {
+    let train = data(3000, true, 0);
+    let with = |threads| with_threads(threads, || model(&train, json!({}))).unwrap();
+    let one = with(1);
+    for threads in [2, 3, 7] {
+        assert!(with(threads) == one, "{threads} threads");
+    }
+    assert!(model(&train, json!({ "seed": 1 })).scores != one.scores);
+}
+
+#[test]
+fn a_file_gives_the_same_trees_back() {
+    for several in [false, true] {
+        let train = data(2000, several, 0);
+        let model = model(&train, json!({ "trees": 2 }));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trees.model");
+        model.save(&path).unwrap();
+        assert!(Model::load(&path).unwrap() == model);
+        assert!(Model::map(&path).unwrap() == model);
+    }
+}
+
+/// Every tensor of the file, with one number changed at a time. One that is no number, or beyond every place, is refused
+/// wherever it stands. With its lowest bit changed, an order of classes or a number of leaves is refused; others are
+/// refused too, or are what another model would have in their place, and nothing else.
+#[test]
+fn a_file_with_a_number_changed_is_refused_or_that_of_another_model() {
+    let train = data(500, false, 0);
+    let model = model(&train, json!({ "trees": 1 }));
+    let bytes = model.to_bytes();
+    let (header, data) = parts(&bytes);
+    let (mut tensors, mut refused, mut others) = (0, 0, 0);
+    for (name, tensor) in header.as_object().unwrap().iter().filter(|(name, _)| *name != "__metadata__") {
+        tensors += 1;
+        let place = |i: usize| tensor["data_offsets"][i].as_u64().unwrap() as usize;
+        let width = if tensor["dtype"] == "U16" { 2 } else { 4 };
+        let numbers = (place(1) - place(0)) / width;
+        // The first, the last, and some between.
+        for number in (0..numbers).step_by(numbers.div_ceil(40)).chain([numbers - 1]) {
+            let at = place(0) + number * width;
+            let changed = |change: &dyn Fn(&mut [u8])| {
+                let mut changed = data.to_vec();
+                change(&mut changed[at..at + width]);
+                changed
+            };
+            let open = |data: &[u8]| Model::from_bytes(&joined(&header, data));
+            let found = open(&changed(&|bytes| bytes[width - 2..].fill(0xff)));
+            assert!(matches!(found, Err(Error::ModelFile { .. })), "{name} {number}");
+
+            let changed = changed(&|bytes| bytes[0] ^= 1);
+            match (name.as_str(), open(&changed)) {
+                (_, Err(Error::ModelFile { .. })) => refused += 1,
+                (_, Err(other)) => panic!("{name} {number}: {other}"),
+                ("order" | "leaves", Ok(_)) => panic!("{name} {number} is not refused"),
+                (_, Ok(other)) => {
+                    others += 1;
+                    assert!(other.scores != model.scores, "{name} {number}");
+                    assert!(parts(&other.to_bytes()).1 == changed, "{name} {number} is saved as it was");
+                    assert_eq!(other.top_k_within(train.rows(), 0..5, 5).len(), 5);
+                }
+            }
+        }
+    }
+    assert!(tensors == 7 && refused > 100 && others > 10, "{tensors} {refused} {others}");
+    let cut = Model::from_bytes(&bytes[..bytes.len() - 5]);
+    assert!(matches!(cut, Err(Error::ModelFile { .. })));
+}
+
+#[test]
+fn a_row_is_explained_by_the_weights_of_its_features() {
+    let train = data(4000, false, 0);
+    let model = model(&train, json!({}));
+    let row = train.rows().row(3);
+    let class = train.labels[3][0];
+    let weights = model.weights_of(class);
+    let reasons = model.explain(row, class);
+    assert_eq!(reasons.len(), row.indices.len());
+    for (&(feature, reason), &value) in reasons.iter().zip(row.values) {
+        let weight = weights.iter().find(|(of, _)| *of == feature).map_or(0.0, |(_, weight)| *weight);
+        assert!((reason - weight * value).abs() < 1e-6, "{feature}: {reason} {weight} {value}");
+    }
+    assert!(reasons[0].1 > 0.0, "the class's own word speaks for it: {reasons:?}");
+}
+
+#[test]
+fn small_weights_can_be_dropped() {
+    let train = data(5000, false, 0);
+    let mut model = model(&train, json!({}));
+    let before = model.weight_count();
+    model.prune(0.2).unwrap();
+    assert!(model.weight_count() < before && model.weight_count() > 0);
+    let found = evaluate(&model, train.rows(), &train.labels).unwrap();
+    assert!(found.error < 0.05, "{found:?}");
+}
+
+#[test]
+fn a_class_that_weighs_more_pulls_its_words_more() {
+    let train = data(4000, false, 0);
+    let pull = |weight: f64| {
+        let mut list = vec![1.0; CLASSES];
+        list[7] = weight;
+        // Small steps, so that no class reaches its margin.
+        let model = model(&train, json!({ "class_weight": list, "epochs": 1, "learning_rate": 0.1 }));
+        model.weights_of(7).iter().find(|(feature, _)| *feature == 7).unwrap().1
+    };
+    assert!(pull(5.0) > 1.2 * pull(1.0), "{} {}", pull(5.0), pull(1.0));
+}
+
+#[test]
+fn what_speaks_for_a_class_are_its_words() {
+    let train = data(10_000, false, 0);
+    let mut weights = model(&train, json!({})).weights_of(50);
+    weights.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let mut best: Vec<u32> = weights[..2].iter().map(|&(feature, _)| feature).collect();
+    best.sort_unstable();
+    assert_eq!(best, [50, 51]);
+}
+
+#[test]
+fn a_run_that_is_ended_early_leaves_trees() {
+    let train = data(60_000, false, 0);
+    let examples = Examples::of(&train);
+    let options = options(json!({ "scores": "trees", "epochs": 20 }));
+    let mut training = Training::new(examples, &options, Start::default()).unwrap();
+    let progress = training.step().unwrap().unwrap();
+    assert!((0.0..1.0).contains(&progress.done) && training.snapshot().is_none(), "{progress:?}");
+    let stopped = training.finish().unwrap();
+    assert!(!stopped.finished);
+    let top = stopped.into_model(&train, &examples).top_k_within(train.rows(), 0..10, 5);
+    assert!(top.iter().all(|top| top.len() == 5));
+}
+
+#[test]
+fn epochs_are_chosen_on_held_out_rows() {
+    let grow = |data: &Dataset, epochs: Option<usize>, threads| {
+        with_threads(threads, || fitted::trained(data, json!({ "trees": 1, "epochs": epochs }))).unwrap()
+    };
+    let epochs = |trained: &ove::train::Trained| trained.options.epochs.unwrap();
+    // Eight rows of a class are few to learn it from in three epochs.
+    let clear = data(2000, false, 0);
+    // Labels that have nothing to do with their rows: more epochs learn them by heart.
+    let mut random = Stream::of(&[3]);
+    let mut noise = Dataset::new(300, clear.classes.clone());
+    for _ in 0..20_000 {
+        (0..3).for_each(|part| noise.push_entry(100 * part + random.below(100) as u32, 0.6));
+        noise.end_row(&[random.below(CLASSES as u64) as u32]);
+    }
+    assert_eq!(epochs(&grow(&noise, None, 1)), 3);
+    let chosen = grow(&clear, None, 1);
+    assert!(epochs(&chosen) > 3, "{}", epochs(&chosen));
+    // The choice is the same for any number of threads, and nothing but a choice.
+    for again in [grow(&clear, None, 2), grow(&clear, chosen.options.epochs, 2)] {
+        assert!(epochs(&again) == epochs(&chosen) && again.scores == chosen.scores);
+    }
+    assert!(epochs(&grow(&data(400, false, 0), None, 1)) > 3, "too few rows to choose on");
+}
+
+/// The same rows with all values times `factor`.
+fn times(factor: f32, plain: &Dataset) -> Dataset {
+    let mut scaled = Dataset::new(plain.rows().features(), plain.classes.clone());
+    for n in 0..plain.len() {
+        let row = plain.rows().row(n);
+        row.indices.iter().zip(row.values).for_each(|(&feature, &value)| scaled.push_entry(feature, factor * value));
+        scaled.end_row(&plain.labels[n]);
+    }
+    scaled
+}
+
+fn top(data: &Dataset) -> Vec<Vec<Prediction>> {
+    model(data, json!({})).top_k_within(data.rows(), 0..100, 5)
+}
+
+#[test]
+fn rows_in_other_units_get_the_same_probabilities() {
+    let plain = data(5000, true, 0);
+    assert_eq!(top(&plain), top(&times(32.0, &plain)));
+}
+
+#[test]
+fn rows_without_length_or_beyond_all_lengths_get_probabilities() {
+    let plain = data(1000, false, 0);
+    for factor in [0.0, 1e-30, 1e25] {
+        for row in top(&times(factor, &plain)) {
+            assert!(row.iter().all(|found| (0.0..=1.0).contains(&found.probability)), "× {factor:e}: {row:?}");
+        }
+    }
+}
+
+#[test]
+fn settings_out_of_range_are_named() {
+    let refused = |settings| TrainOptions::from_settings(&settings).unwrap_err().to_string();
+    assert_eq!(refused(json!({ "trees": 0 })), "`trees` must be at least 1, got 0");
+    assert_eq!(refused(json!({ "trees": 1, "epochs": 0 })), "`epochs` must be at least 1, got 0");
+    let negative = json!({ "trees": 1, "learning_rate": -1 });
+    assert_eq!(refused(negative), "`learning-rate` must be a positive number, got -1");
+}
