@@ -73,12 +73,12 @@ impl Values {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bound::all_classes::{AllClasses, Scratch, most_frequent};
+    use crate::bound::all_classes::{AllClasses, Scratch};
     use proptest::prelude::*;
 
-    fn check(objective: Objective, merge: usize, mass: &[f64], scores: &[f32], labels: &[u32]) {
+    fn check(objective: Objective, merged: &[u32], scores: &[f32], labels: &[u32]) {
         let mut all: Vec<f64> = scores.iter().map(|&score| score.into()).collect();
-        let full = AllClasses::new(objective, merge, mass);
+        let full = AllClasses::new(objective, merged, scores.len());
         let expected = full.value_and_gradient(labels, &vec![1.0; labels.len()], &mut all, &mut Scratch::default());
 
         let own: Vec<f64> = labels.iter().map(|&label| scores[label as usize].into()).collect();
@@ -86,7 +86,7 @@ mod tests {
         labels.iter().for_each(|&label| others[label as usize] = f32::NEG_INFINITY);
         let mut negatives = Negatives::default();
         negatives.fill(&others);
-        let values = Values::new(objective, most_frequent(mass, objective, merge));
+        let values = Values::new(objective, merged.to_vec());
         let found = values.of_labels(&own, &others, &mut negatives);
         assert!(
             (found - expected).abs() <= 1e-11 * expected.abs().max(1.0),
@@ -101,19 +101,19 @@ mod tests {
         fn values_are_those_of_the_objective_over_all_classes(
             scores in prop::collection::vec(-9.0f32..9.0, 2..24),
             scale in prop::sample::select(vec![1.0f32, 30.0, 1000.0]),
-            mass in prop::collection::vec(0u8..4, 24),
-            merge in 0usize..24,
+            merged in prop::collection::btree_set(0u32..24, 0..24),
             picks in prop::collection::btree_set(0u32..24, 1..4),
         ) {
             let scores: Vec<f32> = scores.iter().map(|score| scale * score).collect();
-            let mass: Vec<f64> = mass[..scores.len()].iter().map(|&mass| mass.into()).collect();
+            let merged: Vec<u32> = merged.into_iter().filter(|&class| (class as usize) < scores.len()).collect();
             let labels: Vec<u32> = picks.into_iter().filter(|&label| (label as usize) < scores.len()).collect();
             prop_assume!(!labels.is_empty());
             for &objective in Objective::ALL {
                 // What is drawn stands for itself where all classes are: a sampled softmax is the softmax.
                 let objective = if objective.is_sampled() { Objective::Softmax } else { objective };
                 // A row that has every class but one leaves Bouchard's bound two classes; with none left it has no value.
-                check(objective, merge, &mass, &scores, &labels);
+                let merged = if objective == Objective::Merged { &merged[..] } else { &[] };
+                check(objective, merged, &scores, &labels);
             }
         }
     }

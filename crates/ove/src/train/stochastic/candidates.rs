@@ -124,7 +124,7 @@ mod tests {
     fn choose(candidates: &Candidates, data: &Dataset, row: usize, seed: u64) -> Visit<()> {
         let mut visit = Visit::default();
         let key = DrawKey { seed, row: row as u64, epoch: seed % 3 };
-        candidates.choose(data.rows().row(row), &data.labels[row], key, &mut visit);
+        candidates.draw(data.rows().row(row), &data.labels[row], key, &mut visit);
         visit
     }
 
