@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::platform::pool;
-pub(crate) use hash::word as hash_of_word;
+pub(crate) use hash::of_process as hash_of_name;
 pub use names::Names;
 use rows::Piece;
 pub(crate) use table::Table;
@@ -166,8 +166,8 @@ impl Text {
             let weights = idf(&self.options, texts.len(), &found.frequencies);
             let (mut names, mut known) = (self.names.clone(), self.idf.clone());
             for (at, name) in found.names.iter().enumerate() {
-                if self.features.get(terms::hash_of_name(name)).is_none() {
-                    names.push_with(|lines| lines.push_str(name));
+                if self.features.get(hash_of_name(name)).is_none() {
+                    names.push(name);
                     known.extend(weights.get(at));
                 }
             }
@@ -187,7 +187,7 @@ impl Text {
             )));
         }
         for (name, feature) in text.names.iter().zip(0..) {
-            text.features.get_or_insert(terms::hash_of_name(name), feature);
+            text.features.get_or_insert(hash_of_name(name), feature);
         }
         Ok(text)
     }
@@ -228,7 +228,8 @@ impl Text {
     /// How often each text has each feature.
     fn count(&self, texts: &[&str]) -> Piece {
         let mut piece = Piece::with_capacity(texts.len());
-        let (mut terms, mut row) = (Terms::default(), Vec::new());
+        let seed = if self.options.hash.is_some() { hash::FEATURES } else { hash::process_seed() };
+        let (mut terms, mut row) = (Terms::new(seed), Vec::new());
         for text in texts {
             terms.read(text, self.options.ngrams);
             match self.options.hash {

@@ -12,6 +12,7 @@ use std::cmp::Reverse;
 use rayon::prelude::*;
 
 use super::TextOptions;
+use super::hash;
 use super::names::Names;
 use super::rows::Piece;
 use super::table::Table;
@@ -57,7 +58,7 @@ pub(super) fn fit(options: &TextOptions, chunks: &[&[&str]]) -> Found {
     Found { pieces: chunks.into_par_iter().map(|chunk| chunk.rows(&found.features)).collect(), ..found }
 }
 
-/// MappedSlice terms by falling frequency, equally frequent ones by name.
+/// Numbers terms by falling frequency, equally frequent ones by name.
 fn number(mut terms: Vec<Term>) -> Found {
     terms.par_sort_unstable_by_key(|term| (Reverse(term.frequency), term.name));
     let mut features = Table::with_capacity(terms.len());
@@ -86,7 +87,7 @@ impl Merged {
                 let at = self.numbers.get_or_insert(hash, self.hashes.len() as u32) as usize;
                 if at == self.hashes.len() {
                     self.hashes.push(hash);
-                    self.names.push_with(|lines| lines.push_str(chunk.names.get(number).unwrap_or_default()));
+                    self.names.push(chunk.names.get(number).unwrap_or_default());
                     self.frequencies.push(0);
                 }
                 self.frequencies[at] += chunk.frequencies[number];
@@ -111,7 +112,7 @@ impl Chunk {
             numbers: Vec::new(),
             ends: Vec::with_capacity(texts.len()),
         };
-        let (mut terms, mut table) = (Terms::default(), Table::default());
+        let (mut terms, mut table) = (Terms::new(hash::process_seed()), Table::default());
         // Of each term, in how many texts it stands, and the last of them, from 1.
         let mut seen: Vec<(u32, u32)> = Vec::new();
         for (text, this) in texts.iter().zip(1..) {
@@ -123,7 +124,7 @@ impl Chunk {
                 if number == next {
                     seen.push((0, 0));
                     chunk.hashes.push(hash);
-                    chunk.names.push_with(|name| terms.write_name(place, name));
+                    chunk.names.push(terms.name(place));
                 }
                 let (frequency, last) = &mut seen[number as usize];
                 *frequency += u32::from(*last != this);

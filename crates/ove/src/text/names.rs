@@ -43,9 +43,9 @@ impl Names {
 }
 
 impl Names {
-    /// Adds the name that `write` appends to what it is given.
-    pub(crate) fn push_with(&mut self, write: impl FnOnce(&mut String)) {
-        write(&mut self.lines);
+    /// Adds a name.
+    pub(crate) fn push(&mut self, name: &str) {
+        self.lines.push_str(name);
         self.ends.push(self.lines.len());
         self.lines.push('\n');
     }
@@ -54,7 +54,7 @@ impl Names {
 impl<'a> FromIterator<&'a str> for Names {
     fn from_iter<I: IntoIterator<Item = &'a str>>(names: I) -> Self {
         let mut all = Names::default();
-        names.into_iter().for_each(|name| all.push_with(|lines| lines.push_str(name)));
+        names.into_iter().for_each(|name| all.push(name));
         all
     }
 }

@@ -40,7 +40,7 @@ impl Table {
         if self.slots.is_empty() {
             return None;
         }
-        let (found, number) = self.slots[self.slot(hash)];
+        let (found, number) = self.slots[self.slot(hash, |_| true)];
         (found != 0).then_some(number)
     }
 
@@ -55,10 +55,16 @@ impl Table {
     /// The number of a hash, which is `next` if it has none yet.
     #[inline]
     pub fn get_or_insert(&mut self, hash: u64, next: u32) -> u32 {
+        self.get_same_or_insert(hash, next, |_| true)
+    }
+
+    /// The number of a hash that stands for the same thing, which is `next` if there is none yet.
+    #[inline]
+    pub fn get_same_or_insert(&mut self, hash: u64, next: u32, same: impl Fn(u32) -> bool) -> u32 {
         if self.taken * 4 >= self.slots.len() * 3 {
             self.grow();
         }
-        let at = self.slot(hash);
+        let at = self.slot(hash, same);
         if self.slots[at].0 == 0 {
             self.slots[at] = (nonzero(hash), next);
             self.taken += 1;
@@ -66,15 +72,18 @@ impl Table {
         self.slots[at].1
     }
 
-    /// Where a hash stands, or would.
+    /// Where a hash with such a number is, or where it would be inserted.
     #[inline]
-    fn slot(&self, hash: u64) -> usize {
+    fn slot(&self, hash: u64, same: impl Fn(u32) -> bool) -> usize {
         let (hash, mask) = (nonzero(hash), self.slots.len() - 1);
         let mut at = hash as usize & mask;
-        while self.slots[at].0 != 0 && self.slots[at].0 != hash {
+        loop {
+            let (found, number) = self.slots[at];
+            if found == 0 || (found == hash && same(number)) {
+                return at;
+            }
             at = (at + 1) & mask;
         }
-        at
     }
 
     #[cold]
@@ -82,7 +91,7 @@ impl Table {
         let larger = zeroed((self.slots.len() * 2).max(16));
         for (hash, number) in std::mem::replace(&mut self.slots, larger) {
             if hash != 0 {
-                let at = self.slot(hash);
+                let at = self.slot(hash, |_| false);
                 self.slots[at] = (hash, number);
             }
         }
@@ -109,5 +118,15 @@ mod tests {
         }
         assert!(hashes.iter().all(|&hash| table.get(hash) == Some(numbers[&hash])));
         assert_eq!(table.get(1 << 20), None);
+    }
+
+    #[test]
+    fn things_with_the_same_hash_keep_their_own_numbers() {
+        let mut table = Table::default();
+        for _ in 0..2 {
+            for n in 0..100u32 {
+                assert_eq!(table.get_same_or_insert((n % 3).into(), n, |number| number == n), n);
+            }
+        }
     }
 }

@@ -53,7 +53,7 @@ pub(super) struct Writer {
     features: usize,
     /// Labels are numbered as their names appear, until all are known.
     labels: Labels,
-    names: classes::Names<String>,
+    names: classes::Names,
     weights: Vec<f64>,
     skipped: Skipped,
 }

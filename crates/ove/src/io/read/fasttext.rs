@@ -13,7 +13,7 @@ use crate::error::Result;
 /// What marks a label.
 pub(super) const LABEL: &str = "__label__";
 
-pub(super) fn line<'a>(line: &Line<'a>, piece: &mut Piece<'a>) -> Result<()> {
+pub(super) fn line(line: &Line, piece: &mut Piece) -> Result<()> {
     let mut at = line.skip_space(0);
     while let Some(name) = line.word(at).strip_prefix(LABEL) {
         if name.is_empty() {

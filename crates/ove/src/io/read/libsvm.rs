@@ -21,7 +21,7 @@ use crate::error::Result;
 #[derive(Default)]
 struct Reader {
     labels_required: bool,
-    names: Names<String>,
+    names: Names,
     /// The classes of the row that is being read.
     labels: Vec<u32>,
     data: Dataset,
@@ -59,7 +59,7 @@ impl Reader {
 }
 
 /// Adds the labels, if there are any; where the rest of the line starts.
-fn read_labels(line: &Line, start: usize, names: &mut Names<String>, labels: &mut Vec<u32>) -> Result<usize> {
+fn read_labels(line: &Line, start: usize, names: &mut Names, labels: &mut Vec<u32>) -> Result<usize> {
     let word = line.word(start);
     if word.contains(':') {
         return Ok(start);

@@ -83,7 +83,7 @@ impl Texts {
 }
 
 /// What a line says is told to the piece it stands in.
-pub(super) type ReadLine = for<'a> fn(&Line<'a>, &mut Piece<'a>) -> Result<()>;
+pub(super) type ReadLine = fn(&Line, &mut Piece) -> Result<()>;
 
 pub(super) fn read(mut source: Source, options: &ReadOptions, line: ReadLine) -> Result<Texts> {
     let content = source.read_all()?;
@@ -175,11 +175,11 @@ fn pieces<'a>(source: &'a Source, content: &'a str) -> Vec<Lines<'a>> {
 }
 
 /// What the lines of a piece say.
-pub(super) struct Piece<'a> {
+pub(super) struct Piece {
     /// Whether a line without a label is an error; if not, labels are not looked at.
     pub labels_required: bool,
     first_label: bool,
-    names: Names<&'a str>,
+    names: Names,
     labels: Labels,
     /// The labels of the line that is being read.
     row: Vec<u32>,
@@ -190,8 +190,8 @@ pub(super) struct Piece<'a> {
     skipped: Skipped,
 }
 
-impl<'a> Piece<'a> {
-    fn read(lines: Lines<'a>, options: &ReadOptions, read_line: ReadLine) -> Result<Self> {
+impl Piece {
+    fn read(lines: Lines, options: &ReadOptions, read_line: ReadLine) -> Result<Self> {
         let mut piece = Piece {
             labels_required: options.labels_required,
             first_label: options.first_label,
@@ -218,13 +218,13 @@ impl<'a> Piece<'a> {
     }
 
     /// The number of each of its names among all. Only names that a row has count: a line that was left out may have brought others.
-    fn number(&self, names: &mut Names<&'a str>) -> Vec<u32> {
-        let own = self.names.all();
+    fn number(&self, names: &mut Names) -> Vec<u32> {
+        let own = self.names.iter();
         let mut used = vec![self.skipped.count() == 0; own.len()];
         if self.skipped.count() > 0 {
             self.labels.all().iter().for_each(|&label| used[label as usize] = true);
         }
-        own.iter().zip(used).map(|(name, used)| if used { names.number(name) } else { 0 }).collect()
+        own.zip(used).map(|(name, used)| if used { names.number(name) } else { 0 }).collect()
     }
 
     /// Forgets the line that is being read.
@@ -235,7 +235,7 @@ impl<'a> Piece<'a> {
     }
 
     /// Adds a label to the line that is being read.
-    pub fn label(&mut self, name: &'a str) {
+    pub fn label(&mut self, name: &str) {
         if self.first_label && !self.row.is_empty() {
             return;
         }

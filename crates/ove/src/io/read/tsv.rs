@@ -21,7 +21,7 @@ use crate::error::Result;
 /// A column and where it starts in its line.
 type Column<'a> = (usize, &'a str);
 
-pub(super) fn text_first<'a>(line: &Line<'a>, piece: &mut Piece<'a>) -> Result<()> {
+pub(super) fn text_first(line: &Line, piece: &mut Piece) -> Result<()> {
     let mut columns = columns(line.text);
     let text = columns.next().unwrap_or_default();
     if !piece.labels_required {
@@ -32,7 +32,7 @@ pub(super) fn text_first<'a>(line: &Line<'a>, piece: &mut Piece<'a>) -> Result<(
     finish(line, text, labels, columns, piece)
 }
 
-pub(super) fn label_first<'a>(line: &Line<'a>, piece: &mut Piece<'a>) -> Result<()> {
+pub(super) fn label_first(line: &Line, piece: &mut Piece) -> Result<()> {
     let mut columns = columns(line.text);
     let labels = columns.next().unwrap_or_default();
     let text = columns.next();
@@ -45,11 +45,11 @@ pub(super) fn label_first<'a>(line: &Line<'a>, piece: &mut Piece<'a>) -> Result<
 }
 
 fn finish<'a>(
-    line: &Line<'a>,
-    text: Column<'a>,
-    labels: Column<'a>,
+    line: &Line,
+    text: Column,
+    labels: Column,
     mut rest: impl Iterator<Item = Column<'a>>,
-    piece: &mut Piece<'a>,
+    piece: &mut Piece,
 ) -> Result<()> {
     labels.1.split_ascii_whitespace().for_each(|name| piece.label(name));
     if let Some((at, word)) = rest.next() {
