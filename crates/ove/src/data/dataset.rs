@@ -136,7 +136,7 @@ impl Dataset {
         self.classes = classes.to_vec();
     }
 
-    /// MappedSlice the classes as `classes` does; those that are not among them come after all others.
+    /// Numbers the classes as `classes` does; those that are not among them come after all others.
     pub fn extend_classes(&mut self, classes: &[String]) {
         let known: HashSet<&str> = classes.iter().map(String::as_str).collect();
         let others = self.classes.iter().filter(|name| !known.contains(name.as_str()));

@@ -106,7 +106,7 @@ impl Default for ReadOptions {
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Dataset> {
     match read_any(path, options)? {
         Input::Rows(data) => Ok(data),
-        Input::Texts(_) => Err(wrong_file(path, "raw text", "rows of numbers are wanted")),
+        Input::Texts(_) => Err(wrong_file(path, "expected rows of numbers, found raw text")),
     }
 }
 
@@ -124,7 +124,7 @@ pub fn read_bytes(name: &Path, content: Vec<u8>, options: &ReadOptions) -> Resul
 pub fn read_texts(path: &Path, options: &ReadOptions) -> Result<Texts> {
     match read_source(Source::open(path)?, options, detect::text_format)? {
         Input::Texts(texts) => Ok(texts),
-        Input::Rows(_) => Err(wrong_file(path, "rows of numbers", "texts are wanted")),
+        Input::Rows(_) => Err(wrong_file(path, "expected texts, found rows of numbers")),
     }
 }
 
@@ -176,15 +176,15 @@ fn read_format(source: Source, format: Format, options: &ReadOptions) -> Result<
 }
 
 fn no_rows(path: &Path) -> Error {
-    wrong_file(path, "no rows", "there must be at least one")
+    wrong_file(path, "expected at least one row, found none")
 }
 
 /// An error about a file as a whole.
-fn wrong_file(path: &Path, found: impl Into<String>, allowed: impl Into<String>) -> Error {
-    wrong_place(path, 0, 0, found, allowed)
+fn wrong_file(path: &Path, message: impl Into<String>) -> Error {
+    wrong_place(path, 0, 0, message)
 }
 
 /// An error about a place in a file.
-fn wrong_place(path: &Path, line: usize, column: usize, found: impl Into<String>, allowed: impl Into<String>) -> Error {
-    Error::Input { place: Place { path: path.to_owned(), line, column }, found: found.into(), allowed: allowed.into() }
+fn wrong_place(path: &Path, line: usize, column: usize, message: impl Into<String>) -> Error {
+    Error::Input { place: Place { path: path.to_owned(), line, column }, message: message.into() }
 }

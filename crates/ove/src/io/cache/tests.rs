@@ -105,8 +105,8 @@ fn places_in_errors_are_those_of_the_file() {
     };
     assert!(told("a.svm", "a 1:1\nb 2:1\nc 3:x\n").starts_with("3:5: "));
     assert!(told("a.txt", "3 5 2\n0 1:1\n1 2:1\n1 9:1\n").starts_with("4:3: feature 9"));
-    assert_eq!(told("a.txt", "4 5 2\n0 1:1\n1 2:1\n"), "3: the end after 2 rows, but the header promises 4 rows");
-    assert!(told("a.txt", "1 5 2\n0 1:1\n1 2:1\n").starts_with("3:1: row 2, but the header promises 1 rows"));
+    assert_eq!(told("a.txt", "4 5 2\n0 1:1\n1 2:1\n"), "3: expected 4 rows, as the header says, found 2");
+    assert!(told("a.txt", "1 5 2\n0 1:1\n1 2:1\n").starts_with("3:1: expected 1 rows, as the header says, found more"));
     assert!(told("a.tsv", "a\tx\nb\tx\nno tab\n").starts_with("3:7: no tab"));
 }
 
@@ -201,7 +201,7 @@ fn a_cache_is_made_anew_if_its_card_is_cut_or_changed_anywhere() {
 fn refusal(small: &Small, card: Card) -> String {
     let path = small.cache().display().to_string();
     let error = load(&small.cache(), card).expect_err("a damaged cache").to_string();
-    let error = error.strip_prefix(&path).expect("a path").strip_suffix("; remove its folder to have it made again");
+    let error = error.strip_prefix(&path).expect("a path").strip_suffix("; remove its folder to rebuild it");
     error.expect("what to do").replace(": not a usable cache", "")
 }
 

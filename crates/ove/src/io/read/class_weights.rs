@@ -25,10 +25,10 @@ pub fn read(path: &Path, classes: &[String]) -> Result<Vec<f64>> {
             continue;
         }
         let (class, weight) = parse(&line)?;
-        let wrong = |allowed: &str| line.wrong(0, format!("class '{}'", quote(class)), allowed);
-        let &k = index.get(class).ok_or_else(|| wrong("no row has this class"))?;
+        let found = |found: &str| format!("'{}', {found}", quote(class));
+        let &k = index.get(class).ok_or_else(|| line.expected(0, "a class", found("which no row has")))?;
         if weights[k].replace(weight).is_some() {
-            return Err(wrong("each class stands once"));
+            return Err(line.expected(0, "each class once", format!("'{}' again", quote(class))));
         }
     }
     Ok(weights.into_iter().map(|weight| weight.unwrap_or(1.0)).collect())
@@ -38,7 +38,7 @@ pub fn read(path: &Path, classes: &[String]) -> Result<Vec<f64>> {
 fn parse<'a>(line: &Line<'a>) -> Result<(&'a str, f64)> {
     let text = line.text.trim_end();
     let Some((class, word)) = text.rsplit_once(|c: char| c.is_ascii_whitespace()) else {
-        return Err(line.wrong(0, format!("'{}'", quote(text)), "a line is 'class weight'"));
+        return Err(line.expected(0, "'class weight'", format!("'{}'", quote(text))));
     };
     let weight = number::weight(word).ok_or_else(|| number::wrong_weight(line, text.len() - word.len(), word))?;
     Ok((class.trim(), weight))

@@ -38,8 +38,8 @@ pub fn read(path: &Path) -> Result<Vec<Value>> {
         };
         let parsed = number::integer(count.trim()).and_then(|count| Some((count, total.checked_add(count)?)));
         let Some((count, sum)) = parsed else {
-            let found = format!("count '{}'", quote(count.trim()));
-            return Err(line.wrong(at, found, "counts are whole numbers whose sum fits 64 bits"));
+            let expected = "a count, a whole number, and a sum of counts below 2⁶⁴";
+            return Err(line.expected(at, expected, format!("'{}'", quote(count.trim()))));
         };
         total = sum;
         values.push(Value { name, count });

@@ -19,8 +19,8 @@ use crate::error::Result;
 pub(super) fn format(source: &Source) -> Result<Format> {
     by_name(source).or_else(|| by_content(source.head())).ok_or_else(|| {
         let names: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
-        let allowed = format!("the known ones are {}", names.join(", "));
-        wrong_file(source.path(), "a format that cannot be told", allowed)
+        let message = format!("the format cannot be detected; give one of {}", names.join(", "));
+        wrong_file(source.path(), message)
     })
 }
 
@@ -31,8 +31,8 @@ pub(super) fn text_format(source: &Source) -> Result<Format> {
     let found = by_name(source).or_else(|| by_content(source.head()).filter(|format| format.is_text() || numbers));
     match found {
         Some(format) if !format.is_text() => {
-            let allowed = "texts are wanted; the format tsv reads any lines as texts";
-            Err(wrong_file(source.path(), format!("rows of numbers ({format})"), allowed))
+            let hint = "the format tsv reads any lines as texts";
+            Err(wrong_file(source.path(), format!("expected texts, found rows of numbers ({format}); {hint}")))
         }
         found => Ok(found.unwrap_or(Format::Tsv)),
     }

@@ -17,7 +17,7 @@ pub(super) fn line(line: &Line, piece: &mut Piece) -> Result<()> {
     let mut at = line.skip_space(0);
     while let Some(name) = line.word(at).strip_prefix(LABEL) {
         if name.is_empty() {
-            return Err(line.wrong(at, "an empty label", "labels have a name"));
+            return Err(line.expected(at, "a label", "an empty one"));
         }
         if piece.labels_required {
             piece.label(name);

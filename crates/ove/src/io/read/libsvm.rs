@@ -67,7 +67,7 @@ fn read_labels(line: &Line, start: usize, names: &mut Names, labels: &mut Vec<u3
     let mut at = start;
     for name in word.split(',') {
         if name.is_empty() {
-            return Err(line.wrong(at, "an empty label", "labels have a name"));
+            return Err(line.expected(at, "a label", "an empty one"));
         }
         labels.push(names.number(name));
         at += name.len() + 1;
@@ -86,7 +86,8 @@ fn entries(line: &Line, at: usize, data: &mut Dataset) -> Result<()> {
         }
         let (feature, value, end) = pair::parse(line, at)?;
         if let Some(last) = last.filter(|&last| last >= feature) {
-            return Err(line.wrong(at, format!("feature {feature} after {last}"), "features rise within a row"));
+            let message = format!("features must increase within a row, found {feature} after {last}");
+            return Err(line.wrong(at, message));
         }
         last = Some(feature);
         if value != 0.0 {

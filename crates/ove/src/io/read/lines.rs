@@ -4,9 +4,10 @@
 //! mark and `\r` before `\n` are not part of a line. Text is UTF-8, checked line by line.
 //!
 //! ```text
-//! train.svm:17:23: value nan, but values are finite 32-bit numbers
+//! train.svm:17:23: expected a finite 32-bit number, found 'nan'
 //! ```
 
+use std::fmt::Display;
 use std::io::BufRead;
 use std::path::Path;
 
@@ -65,8 +66,8 @@ impl Lines {
             Ok(text) => Ok(Line { text, number: self.number, path }),
             Err(error) => {
                 let at = error.valid_up_to();
-                let found = format!("byte {:#04x}", bytes[at]);
-                Err(Line { text: "", number: self.number, path }.wrong(at, found, "text is UTF-8"))
+                let line = Line { text: "", number: self.number, path };
+                Err(line.expected(at, "UTF-8", format!("byte {:#04x}", bytes[at])))
             }
         }
     }
@@ -101,15 +102,21 @@ impl<'a> Line<'a> {
         Line { text, number, path }
     }
 
-    /// An error about what stands at an offset.
+    /// An error at an offset.
     #[cold]
-    pub fn wrong(&self, at: usize, found: impl Into<String>, allowed: impl Into<String>) -> Error {
-        wrong_place(self.path, self.number, at + 1, found, allowed)
+    pub fn wrong(&self, at: usize, message: impl Into<String>) -> Error {
+        wrong_place(self.path, self.number, at + 1, message)
+    }
+
+    /// An error at an offset: "expected …, found …".
+    #[cold]
+    pub fn expected(&self, at: usize, expected: impl Display, found: impl Display) -> Error {
+        self.wrong(at, format!("expected {expected}, found {found}"))
     }
 
     /// The error for a row that needs a label and has none.
     pub fn no_label(&self) -> Error {
-        self.wrong(0, "no label", "every row needs one")
+        self.expected(0, "a label", "none")
     }
 
     /// The offset of the first byte from `at` on that is not white space.

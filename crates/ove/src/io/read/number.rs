@@ -1,4 +1,4 @@
-//! MappedSlice from text, faster than the standard library and equal to it bit by bit.
+//! Numbers from text, faster than the standard library and equal to it bit by bit.
 //!
 //! Most values are short decimals such as `0.0317`. Their digits form an integer below 2⁵³ and the point is a division
 //! by a power of ten up to 10¹⁹, both exact in 64 bits, so the one division rounds correctly. Rounding that again to 32
@@ -35,7 +35,7 @@ pub(super) fn weight(word: &str) -> Option<f64> {
 
 /// The error for a weight that is none.
 pub(super) fn wrong_weight(line: &Line, at: usize, word: &str) -> Error {
-    line.wrong(at, format!("weight '{}'", quote(word)), "weights are finite and not negative")
+    line.expected(at, "a weight, finite and at least 0", format!("'{}'", quote(word)))
 }
 
 /// A whole number without a sign.

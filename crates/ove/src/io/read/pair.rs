@@ -40,13 +40,13 @@ pub(super) fn parse(line: &Line, at: usize) -> Result<(u32, f32, usize)> {
 fn slow(line: &Line, at: usize) -> Result<(u32, f32, usize)> {
     let word = line.word(at);
     let Some((feature, value)) = word.split_once(':') else {
-        return Err(line.wrong(at, format!("'{}'", quote(word)), "an entry is feature:value"));
+        return Err(line.expected(at, "feature:value", format!("'{}'", quote(word))));
     };
     let Some(number) = digits_only(feature) else {
-        return Err(line.wrong(at, format!("feature '{}'", quote(feature)), "features are whole numbers from 0"));
+        return Err(line.expected(at, "a feature, a whole number from 0", format!("'{}'", quote(feature))));
     };
     let Some(number) = number.parse().ok().filter(|&n: &u64| n <= GREATEST) else {
-        return Err(line.wrong(at, format!("feature {}", quote(feature)), format!("features go up to {GREATEST}")));
+        return Err(line.expected(at, format!("a feature up to {GREATEST}"), quote(feature)));
     };
     let column = at + feature.len() + 1;
     let value = number::float(value).ok_or_else(|| wrong_value(line, column, value))?;
@@ -59,5 +59,5 @@ fn digits_only(word: &str) -> Option<&str> {
 
 /// The error for a value that is no number or not finite.
 pub(super) fn wrong_value(line: &Line, at: usize, value: &str) -> Error {
-    line.wrong(at, format!("value '{}'", quote(value)), "values are finite 32-bit numbers")
+    line.expected(at, "a finite 32-bit number", format!("'{}'", quote(value)))
 }

@@ -96,8 +96,7 @@ impl Pieces {
     fn end(&self) -> Result<Option<Input>> {
         match &self.header {
             Some((header, given)) if *given < header.rows => {
-                let found = format!("the end after {given} rows");
-                Err(wrong_place(self.source.path(), self.lines, 0, found, xmc::promise(header)))
+                Err(wrong_place(self.source.path(), self.lines, 0, header.other_than_promised(*given)))
             }
             _ if self.rows == 0 => Err(no_rows(self.source.path())),
             _ => Ok(None),

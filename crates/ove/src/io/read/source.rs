@@ -154,9 +154,9 @@ fn head<R>(peeked: &Peeked<R>) -> &[u8] {
 /// The decoder tells damage apart from trouble with the disk only by the kind of its error.
 fn failure(path: &Path, gzip: bool, error: io::Error) -> Error {
     match error.kind() {
-        io::ErrorKind::UnexpectedEof if gzip => wrong_file(path, "gzip data cut short", "the file must be complete"),
+        io::ErrorKind::UnexpectedEof if gzip => wrong_file(path, "the gzip data are cut short"),
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData if gzip => {
-            wrong_file(path, "damaged gzip data", "the file must be intact")
+            wrong_file(path, "the gzip data are damaged")
         }
         _ => Error::file(path, error),
     }

@@ -110,8 +110,7 @@ fn without_bad_lines(source: &Source, error: FromUtf8Error, skipped: &mut Skippe
         if let Err(error) = str::from_utf8(line) {
             let at = error.valid_up_to();
             let column = at + 1 - if number == 1 { skipped_bytes(line, 0) } else { 0 };
-            let error = wrong_place(source.path(), number, column, format!("byte {:#04x}", line[at]), "text is UTF-8");
-            skipped.take(OnError::Skip, error)?;
+            skipped.take(OnError::Skip, wrong_byte(source, number, column, line[at]))?;
             line.iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
         }
     }
@@ -123,7 +122,11 @@ fn not_utf8(source: &Source, error: &FromUtf8Error) -> Error {
     let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     let number = source.lines_before() + 1 + before.iter().filter(|&&byte| byte == b'\n').count();
     let column = before.len() + 1 - start - if number == 1 { skipped_bytes(before, start) } else { 0 };
-    wrong_place(source.path(), number, column, format!("byte {:#04x}", after[0]), "text is UTF-8")
+    wrong_byte(source, number, column, after[0])
+}
+
+fn wrong_byte(source: &Source, line: usize, column: usize, byte: u8) -> Error {
+    wrong_place(source.path(), line, column, format!("expected UTF-8, found byte {byte:#04x}"))
 }
 
 /// How many bytes of a line that starts at `start` are a byte order mark.

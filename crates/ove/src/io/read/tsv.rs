@@ -27,8 +27,8 @@ pub(super) fn text_first(line: &Line, piece: &mut Piece) -> Result<()> {
     if !piece.labels_required {
         return piece.end_line(line, range(text));
     }
-    let form = "a line is 'text<TAB>label label …'";
-    let labels = columns.next().ok_or_else(|| line.wrong(line.text.len(), "no tab", form))?;
+    let form = "'text<TAB>label label …'";
+    let labels = columns.next().ok_or_else(|| line.expected(line.text.len(), form, "no tab"))?;
     finish(line, text, labels, columns, piece)
 }
 
@@ -39,8 +39,8 @@ pub(super) fn label_first(line: &Line, piece: &mut Piece) -> Result<()> {
     if !piece.labels_required {
         return piece.end_line(line, range(text.unwrap_or(labels)));
     }
-    let form = "a line is 'label label …<TAB>text'";
-    let text = text.ok_or_else(|| line.wrong(line.text.len(), "no tab", form))?;
+    let form = "'label label …<TAB>text'";
+    let text = text.ok_or_else(|| line.expected(line.text.len(), form, "no tab"))?;
     finish(line, text, labels, columns, piece)
 }
 
@@ -57,7 +57,7 @@ fn finish<'a>(
         piece.weight(weight);
     }
     if let Some((at, _)) = rest.next() {
-        return Err(line.wrong(at, "a fourth column", "a line has a text, labels and a weight"));
+        return Err(line.expected(at, "a text, labels and a weight", "a fourth column"));
     }
     piece.end_line(line, range(text))
 }
