@@ -1,8 +1,8 @@
 //! Modules import downwards: a file of a layer uses its own and those below it, and the files of a layer use each other
 //! without going round in a circle. Read from the sources, so that a new file or a new import is found.
 //!
-//! A parent and its children may use each other: a parent declares them and passes on their names, and what a child takes
-//! from `super` is what the parent offers to all of them.
+//! A parent and its children may use each other: a parent declares them and passes on their names, and what a child
+//! takes from `super` is what the parent offers to all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
