@@ -350,7 +350,7 @@ fn a_damaged_vocabulary_is_an_error() {
     let (mut header, data) = parts(&bytes);
     let mut changed = data.to_vec();
     *changed.last_mut().unwrap() = b' ';
-    assert_eq!(reason(&joined(&header, &changed)), "terms that are cut short");
+    assert_eq!(reason(&joined(&header, &changed)), "the list of terms is cut short");
     *changed.last_mut().unwrap() = 0xff;
     assert!(reason(&joined(&header, &changed)).starts_with("terms: invalid utf-8"));
     let terms = header.as_object_mut().unwrap().remove("terms").unwrap();

@@ -1,9 +1,8 @@
 //! The hashes of terms and class names: XXH3, 64 bits, of the bytes of the name.
 //!
-//! There are two of them. Features that are hashes ([`TextOptions::hash`](super::TextOptions::hash)) are part of a model:
-//! they are `XXH3_64bits` with the seed 0, the same on every platform and for ever. Tables of terms and class names live as
-//! long as the process: they are seeded by a number that nobody else knows, so that no file can be made whose names meet
-//! in one place of the table. Nothing that is kept depends on that seed.
+//! There are two. Hashed features ([`TextOptions::hash`](super::TextOptions::hash)) are part of a model: they use the seed
+//! 0, on every platform and in every version. Tables of terms and class names live as long as the process: they use a
+//! secret seed, so that nobody can construct a file whose names collide. No result depends on that seed.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
@@ -13,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 /// The seed of hashed features.
 pub(super) const FEATURES: u64 = 0;
 
-/// The hash of a name. An n-gram is hashed as its words with a space between them.
+/// The hash of a name; the words of an n-gram are separated by single spaces.
 #[inline]
 pub(super) fn hash(name: &[u8], seed: u64) -> u64 {
     xxh3_64_with_seed(name, seed)
@@ -36,8 +35,8 @@ pub(super) fn process_seed() -> u64 {
 mod tests {
     use super::*;
 
-    /// Models depend on these numbers. The first two are among the test vectors of xxHash, the others are what its
-    /// reference implementation (0.8.4) gives for all ranges of lengths that XXH3 tells apart.
+    /// Models depend on these numbers. The first two are test vectors of xxHash; the others come from its reference
+    /// implementation (0.8.4) and cover the ranges of lengths that XXH3 treats differently.
     #[test]
     fn hashed_features_never_change() {
         let x = |count| "x".repeat(count);

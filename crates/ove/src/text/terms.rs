@@ -4,33 +4,33 @@
 //! The cat sat, up to 2  →  the, cat, sat, the cat, cat sat
 //! ```
 //!
-//! An n-gram is hashed as its words with a space between them: that is its name.
+//! The name of an n-gram is its words separated by single spaces; its hash is that of its name.
 
 use std::ops::Range;
 
 use super::hash::hash;
 use super::words::{each_word, lower_into};
 
-/// The terms of one text, with memory for the next.
+/// The terms of one text; reused from text to text.
 pub(super) struct Terms {
     /// The seed of the hashes.
     seed: u64,
     /// The text in lower case.
     lower: String,
-    /// The words of the text with a space between them, where there are n-grams to be read from it.
+    /// The words of the text separated by spaces, if there are n-grams.
     joined: String,
-    /// Where each word starts and ends, in `joined` or, without n-grams, in `lower`.
+    /// The range of each word in `joined` or, without n-grams, in `lower`.
     words: Vec<Range<usize>>,
     hashes: Vec<u64>,
 }
 
 impl Terms {
-    /// For terms that are hashed with this seed.
+    /// Hashes terms with this seed.
     pub fn new(seed: u64) -> Self {
         Terms { seed, lower: String::new(), joined: String::new(), words: Vec::new(), hashes: Vec::new() }
     }
 
-    /// Takes the terms of a text, up to n-grams of length `ngrams`.
+    /// Finds the terms of a text, up to n-grams of length `ngrams`.
     pub fn read(&mut self, text: &str, ngrams: usize) {
         lower_into(text, &mut self.lower);
         self.joined.clear();
@@ -63,7 +63,7 @@ impl Terms {
         &self.hashes
     }
 
-    /// The name of the term at a place: its words with a space between them.
+    /// The name of the `place`-th term: its words separated by spaces.
     pub fn name(&self, mut place: usize) -> &str {
         let mut n = 1;
         while place > self.words.len() - n {

@@ -13,13 +13,13 @@ use std::ops::Range;
 
 use unicode_general_category::{GeneralCategory, get_general_category};
 
-/// Puts `text` in lower case into `lower`. All up to a letter beyond ASCII that is not in lower case goes at once.
+/// Writes `text` in lower case to `lower`; runs of characters that need no Unicode conversion are copied at once.
 pub(super) fn lower_into(text: &str, lower: &mut String) {
     lower.clear();
     let mut rest = text;
     while let Some((at, letter)) = next_upper(rest) {
         if letter == 'Σ' {
-            // The one letter whose lower case depends on its neighbours.
+            // The only letter whose lower case depends on its neighbours.
             *lower = text.to_lowercase();
             return;
         }
@@ -31,7 +31,7 @@ pub(super) fn lower_into(text: &str, lower: &mut String) {
     lower.make_ascii_lowercase();
 }
 
-/// The first letter beyond ASCII that is not its own lower case, and where it stands.
+/// The first letter beyond ASCII that is not its own lower case, and its offset.
 fn next_upper(text: &str) -> Option<(usize, char)> {
     let mut at = 0;
     loop {
@@ -44,20 +44,20 @@ fn next_upper(text: &str) -> Option<(usize, char)> {
     }
 }
 
-/// How many bytes of ASCII stand before the first byte of another character, if there is one.
+/// The number of ASCII bytes before the first other byte, if there is one.
 fn ascii_prefix(bytes: &[u8]) -> Option<usize> {
     let (eights, _) = bytes.as_chunks::<8>();
     let ascii = eights.iter().take_while(|eight| u64::from_le_bytes(**eight) & EACH_HIGH == 0).count() * 8;
     bytes[ascii..].iter().position(|byte| !byte.is_ascii()).map(|more| ascii + more)
 }
 
-/// Whether a character is its own lower case. The letters of Western Europe need no look into Unicode's tables.
+/// Whether a character is its own lower case; the letters of Western Europe need no table look-up.
 #[inline]
 fn is_lower(c: char) -> bool {
     matches!(c, 'ß'..='ÿ') || c.to_lowercase().eq([c])
 }
 
-/// Calls `each` for every word of a text in lower case, with the place where it stands.
+/// Calls `each` with the range of every word of a text in lower case.
 #[inline]
 pub(super) fn each_word(lower: &str, mut each: impl FnMut(Range<usize>)) {
     let mut at = 0;
@@ -66,12 +66,12 @@ pub(super) fn each_word(lower: &str, mut each: impl FnMut(Range<usize>)) {
         if characters >= 2 {
             each(at..end);
         }
-        // What ends a word is no part of one.
+        // The character that ends a word is not part of any.
         at = end + beyond_ascii(lower, end).map_or(1, char::len_utf8);
     }
 }
 
-/// Where the word that starts at `at` ends, and how many characters it has: 0 if there is none.
+/// The end of the word that starts at `at`, and its number of characters: 0 if there is no word.
 #[inline]
 fn word_end(lower: &str, at: usize) -> (usize, usize) {
     let bytes = lower.as_bytes();
@@ -94,7 +94,7 @@ fn beyond_ascii(text: &str, at: usize) -> Option<char> {
     if text.as_bytes().get(at)?.is_ascii() { None } else { text[at..].chars().next() }
 }
 
-/// How many bytes from the first on are ASCII characters that belong to words, eight looked at together.
+/// The number of leading bytes that are ASCII characters of words, tested eight at a time.
 #[inline]
 fn ascii_of_word(bytes: &[u8]) -> usize {
     let mut count = 0;
@@ -119,7 +119,7 @@ const EACH_HIGH: u64 = 0x8080_8080_8080_8080;
 #[inline]
 fn in_ascii_word(eight: u64) -> u64 {
     let low = eight & !EACH_HIGH;
-    // Of bytes without their high bits: one sum has it from the first of a range on, the other behind the last.
+    // The high bit of the first sum is set from `first` on, that of the second beyond `last`.
     let within = |first: u8, last: u8| {
         let each = |byte: u8| u64::from_le_bytes([byte; 8]);
         (low + each(0x80 - first)) ^ (low + each(0x7f - last))
@@ -127,8 +127,7 @@ fn in_ascii_word(eight: u64) -> u64 {
     (within(b'a', b'z') | within(b'0', b'9') | within(b'_', b'_')) & !eight & EACH_HIGH
 }
 
-/// Whether a character beyond ASCII is a letter or a digit. The letters of Western Europe need no look into Unicode's
-/// tables.
+/// Whether a character beyond ASCII is a letter or a digit; the letters of Western Europe need no table look-up.
 #[inline]
 fn in_word(c: char) -> bool {
     matches!(c, 'ß'..='ö') || c.is_alphanumeric()

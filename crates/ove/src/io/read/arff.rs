@@ -1,4 +1,4 @@
-//! ARFF, Weka's form: attributes first, then a row a line, dense or sparse.
+//! ARFF, Weka's format: attributes first, then one row per line, dense or sparse.
 //!
 //! ```text
 //! @relation fruit            % a comment
@@ -10,8 +10,8 @@
 //! {0 8,2 'sour cherry'}
 //! ```
 //!
-//! A sparse row names attributes from 0 and leaves out zeros; for a nominal attribute, zero is its first value. Label
-//! attributes are not features: the features are numbered as if the labels were not there.
+//! A sparse row numbers attributes from 0 and omits zeros; for a nominal attribute, zero is its first value. Label
+//! attributes are not features: features are numbered as if there were no label attributes.
 
 mod header;
 mod labels;
@@ -28,14 +28,14 @@ use header::{Attribute, Header, Kind};
 use labels::{Labels, Role};
 use scan::{Scan, Token};
 
-/// The rows as far as they are read.
+/// The rows read so far.
 struct Reader {
     attributes: Vec<Attribute>,
     labels: Labels,
     /// The class of each value of the class attribute.
     values: HashMap<String, u32>,
     labels_required: bool,
-    /// The classes of the row that is being read.
+    /// The classes of the current row.
     row_labels: Vec<u32>,
     data: Dataset,
 }
@@ -143,7 +143,7 @@ impl Reader {
         }
     }
 
-    /// Takes a value: an entry if it is a feature's, a class of the row if it tells one.
+    /// Adds a value: an entry of the row if it is a feature, else a class of the row.
     fn value(&mut self, line: Line, attribute: usize, token: &Token) -> Result<()> {
         let role = self.labels.roles[attribute];
         if token.is_missing() {

@@ -1,11 +1,11 @@
-//! Weights of classes: how often the labels of a class count in training. A class a line, then its weight.
+//! Class weights: one class per line, followed by the weight of its labels in training.
 //!
 //! ```text
 //! sport<TAB>0.5
 //! sour cherry 3
 //! ```
 //!
-//! A class that is not named weighs 1. Blank lines are skipped.
+//! Classes that are not listed have weight 1. Blank lines are skipped.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,7 +15,11 @@ use super::number;
 use super::source::Source;
 use crate::error::Result;
 
-/// Reads a file of class weights; the weight of each of these classes.
+/// Reads a file of class weights; returns the weight of each of these classes.
+///
+/// # Errors
+/// [`Error::Input`](crate::Error::Input) if a line is not valid, or names an unknown class or the same class twice;
+/// [`Error::File`](crate::Error::File) if the file cannot be read.
 pub fn read(path: &Path, classes: &[String]) -> Result<Vec<f64>> {
     let index: HashMap<&str, usize> = classes.iter().map(String::as_str).zip(0..).collect();
     let mut weights = vec![None; classes.len()];

@@ -1,4 +1,4 @@
-//! Numbers the classes that occur in a file, in an order that does not depend on the order of its rows.
+//! Numbers the classes of a file, in an order that does not depend on the order of its rows.
 //!
 //! Classes that are numbers are sorted as numbers, names by name:
 //!
@@ -16,13 +16,13 @@ use crate::data::Dataset;
 use crate::platform::pool;
 use crate::text::{Table, hash_of_name};
 
-/// Class names, numbered as they appear. Names with the same hash are compared, so each stays a class of its own; they lie
-/// side by side in memory, so that this costs little.
+/// Class names, numbered in order of appearance. Names with equal hashes are compared, so they never become one class; they
+/// are stored side by side, which keeps the comparison cheap.
 #[derive(Default)]
 pub(crate) struct Names {
     numbers: Table,
     all: String,
-    /// Where each name ends in `all`.
+    /// The end of each name in `all`.
     ends: Vec<usize>,
 }
 
@@ -51,14 +51,14 @@ impl Names {
         (0..self.ends.len()).map(|number| &self.all[range(&self.ends, number)])
     }
 
-    /// Sorts the names and gives them to `data`, whose labels are numbers from here.
+    /// Sorts the names and moves them to `data`, whose labels are these numbers.
     pub fn finish(self, data: &mut Dataset) {
         let (names, new) = self.sorted();
         data.labels.renumber(|label| Some(new[label as usize]));
         data.classes = names;
     }
 
-    /// The names in order, and the place there of each number from here.
+    /// The sorted names, and the position of each number among them.
     pub fn sorted(self) -> (Vec<String>, Vec<u32>) {
         let mut names: Vec<(&str, u32)> = self.iter().zip(0..).collect();
         if names.iter().all(|(name, _)| value(name).is_some()) {
@@ -74,7 +74,7 @@ impl Names {
     }
 }
 
-/// Where the name of a number is, given where each ends.
+/// The range of the name of a number, given the end of each name.
 #[inline]
 fn range(ends: &[usize], number: usize) -> Range<usize> {
     let start = if number == 0 { 0 } else { ends[number - 1] };
@@ -90,7 +90,7 @@ fn by_value(a: &str, b: &str) -> Ordering {
     value(a).partial_cmp(&value(b)).unwrap_or(Ordering::Equal).then_with(|| a.cmp(b))
 }
 
-/// Turns labels that are numbers of the file's own, many of them unused, into classes in the order of these numbers.
+/// Replaces label numbers of the file, many of which may be unused, by classes in the order of these numbers.
 pub(super) fn from_numbers(data: &mut Dataset, name: impl Fn(u32) -> String) {
     let used: BTreeSet<u32> = data.labels.all().iter().copied().collect();
     let new: HashMap<u32, u32> = used.iter().copied().zip(0..).collect();

@@ -1,16 +1,16 @@
-//! The form of fastText: a text a line, after its labels.
+//! The format of fastText: one text per line, after its labels.
 //!
 //! ```text
 //! __label__wood __label__building Timber in the city
 //! ```
 //!
-//! Labels are the words with this start that stand first in a line; a later one is part of the text.
+//! Labels are the leading words of a line with this prefix; later ones are part of the text.
 
 use super::lines::Line;
 use super::texts::Piece;
 use crate::error::Result;
 
-/// What marks a label.
+/// The prefix of a label.
 pub(super) const LABEL: &str = "__label__";
 
 pub(super) fn line(line: &Line, piece: &mut Piece) -> Result<()> {

@@ -1,12 +1,12 @@
-//! IDX, the form of MNIST: grey images in one file, their labels in a second one beside it.
+//! IDX, the format of MNIST: grey-scale images in one file, their labels in a second file beside it.
 //!
 //! ```text
-//! train-images-idx3-ubyte   00 00 08 03, images, height, width (32 bits each, high byte first), then a byte a pixel
-//! train-labels-idx1-ubyte   00 00 08 01, labels, then a byte a label
+//! train-images-idx3-ubyte   00 00 08 03, images, height, width (32 bits each, big-endian), then one byte per pixel
+//! train-labels-idx1-ubyte   00 00 08 01, labels, then one byte per label
 //! ```
 //!
-//! A feature is a pixel, row by row from the top left, as a number from 0 to 1. The sizes that a header claims are
-//! believed only as far as there are data.
+//! A feature is a pixel, row by row from the top left, with a value from 0 to 1. Memory is allocated as data arrive, not
+//! by the sizes in the header.
 
 use std::io::Read;
 
@@ -52,7 +52,7 @@ fn images(source: &mut Source, count: u32, pixels: u32, labels: Option<&[u8]>) -
     Ok(data)
 }
 
-/// As many labels as there are images; none if there is no label file and none is required.
+/// One label per image; `None` if there is no label file and none is required.
 fn labels(images: &Source, count: u32, required: bool) -> Result<Option<Vec<u8>>> {
     let name = images.name();
     let label_name = name.replace("images", "labels").replace("idx3", "idx1");
@@ -77,7 +77,7 @@ fn labels(images: &Source, count: u32, required: bool) -> Result<Option<Vec<u8>>
     Ok(Some(labels))
 }
 
-/// The sizes that follow the magic number.
+/// The sizes after the magic number.
 fn header<const N: usize>(source: &mut Source, magic: u32) -> Result<[u32; N]> {
     let mut bytes = Vec::new();
     fill(source, 4 + 4 * N as u32, &mut bytes)?;
@@ -96,7 +96,7 @@ fn header<const N: usize>(source: &mut Source, magic: u32) -> Result<[u32; N]> {
     Ok(sizes)
 }
 
-/// Reads `count` bytes, or as many as there are: the buffer grows with the data.
+/// Reads up to `count` bytes; the buffer grows with the data.
 fn fill(source: &mut Source, count: u32, buffer: &mut Vec<u8>) -> Result<()> {
     buffer.clear();
     let read = source.input().take(count.into()).read_to_end(buffer);

@@ -1,8 +1,8 @@
-//! Texts with their labels, a line each, read on all cores.
+//! Texts with their labels, one per line, read on all cores.
 //!
-//! The whole file is held in memory and the texts stay where they stand in it. Pieces of it that end with a line are
-//! read side by side, each with numbers of its own for its labels; the numbers of all come last, by name. What a line
-//! means, the file of its format says. Of a compressed file, unpacking takes longer than all the rest.
+//! The whole file is held in memory, and texts are ranges of it. Pieces that end with a line are read in parallel, each
+//! with its own numbering of labels; classes are numbered at the end, by name. For a compressed file, decompression takes
+//! longer than everything else.
 
 use std::ops::Range;
 use std::path::Path;
@@ -21,27 +21,27 @@ use crate::error::{Error, Result};
 use crate::platform::pool;
 use crate::text::{Text, TextOptions};
 
-/// How much a thread reads at a time: enough that few names of labels are numbered twice.
+/// Bytes per piece: large enough that few label names are numbered twice.
 const PIECE_BYTES: usize = 4 << 20;
 
 /// Texts with their classes, as read from a file.
 #[derive(Debug, Clone, Default)]
 pub struct Texts {
     content: String,
-    /// Where each text stands in it.
+    /// The range of each text in it.
     places: Vec<Range<usize>>,
     /// The classes of each text, as indices into `classes`.
     pub labels: Labels,
-    /// How often each text counts in training; empty: every text once.
+    /// The weight of each text in training; empty if every text has weight 1.
     pub row_weights: Vec<f64>,
     /// The name of each class.
     pub classes: Vec<String>,
-    /// The lines that were left out.
+    /// The lines that were skipped.
     pub skipped: Skipped,
 }
 
 impl Texts {
-    /// How many texts.
+    /// Number of texts.
     pub fn len(&self) -> usize {
         self.places.len()
     }
@@ -56,20 +56,26 @@ impl Texts {
         pool::run(|| self.places.par_iter().map(|place| &self.content[place.clone()]).collect())
     }
 
-    /// Finds their vocabulary and makes their rows.
+    /// Finds their vocabulary and converts them to rows.
+    ///
+    /// # Errors
+    /// As [`Text::fit`].
     pub fn fit(self, options: &TextOptions) -> Result<(Text, Dataset)> {
         let (text, data) = Text::fit(options, &self.texts())?;
         Ok((text, self.with_rows(data)))
     }
 
-    /// Extends a vocabulary by theirs and makes their rows.
+    /// Extends a vocabulary by theirs and converts them to rows.
+    ///
+    /// # Errors
+    /// As [`Text::extended`].
     pub fn extend(self, text: &Text) -> Result<(Text, Dataset)> {
         let text = text.extended(&self.texts())?;
         let data = self.rows(&text);
         Ok((text, data))
     }
 
-    /// Their rows in the vocabulary of others.
+    /// Converts them to rows with the vocabulary of `text`.
     pub fn rows(self, text: &Text) -> Dataset {
         let data = text.rows(&self.texts());
         self.with_rows(data)
@@ -82,7 +88,7 @@ impl Texts {
     }
 }
 
-/// What a line says is told to the piece it stands in.
+/// Adds a line to the piece that it belongs to.
 pub(super) type ReadLine = fn(&Line, &mut Piece) -> Result<()>;
 
 pub(super) fn read(mut source: Source, options: &ReadOptions, line: ReadLine) -> Result<Texts> {
@@ -96,14 +102,14 @@ pub(super) fn read(mut source: Source, options: &ReadOptions, line: ReadLine) ->
     let lines = pieces(&source, &content);
     let pieces: Vec<Result<Piece>> =
         pool::run(|| lines.into_par_iter().map(|lines| Piece::read(lines, options, line)).collect());
-    // The first error of the file, not that of the first thread to meet one.
+    // The first error of the file, not of the first thread that finds one.
     let mut texts = join(pieces.into_iter().collect::<Result<_>>()?);
     texts.content = content;
     texts.skipped.join(skipped);
     Ok(texts)
 }
 
-/// The content with blanks in place of the lines that are not UTF-8. Where texts are only predicted, they stay lines.
+/// The content with lines that are not UTF-8 replaced by blanks; they stay lines, so that line numbers do not change.
 fn without_bad_lines(source: &Source, error: FromUtf8Error, skipped: &mut Skipped) -> Result<String> {
     let mut content = error.into_bytes();
     for (line, number) in content.split_inclusive_mut(|&byte| byte == b'\n').zip(source.lines_before() + 1..) {
@@ -129,18 +135,18 @@ fn wrong_byte(source: &Source, line: usize, column: usize, byte: u8) -> Error {
     wrong_place(source.path(), line, column, format!("expected UTF-8, found byte {byte:#04x}"))
 }
 
-/// How many bytes of a line that starts at `start` are a byte order mark.
+/// The length of the byte order mark of a line that starts at `start`.
 fn skipped_bytes(content: &[u8], start: usize) -> usize {
     if start == 0 && content.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 }
 }
 
-/// A part of a file that ends with a line.
+/// A part of a file that ends at the end of a line.
 struct Lines<'a> {
     path: &'a Path,
     text: &'a str,
-    /// Where it starts in the file.
+    /// Its offset in the file.
     start: usize,
-    /// How many lines stand before it.
+    /// Number of lines before it.
     number: usize,
 }
 
@@ -177,18 +183,18 @@ fn pieces<'a>(source: &'a Source, content: &'a str) -> Vec<Lines<'a>> {
     pieces
 }
 
-/// What the lines of a piece say.
+/// The texts and labels of a piece.
 pub(super) struct Piece {
-    /// Whether a line without a label is an error; if not, labels are not looked at.
+    /// Whether a line without a label is an error; if not, labels are ignored.
     pub labels_required: bool,
     first_label: bool,
     names: Names,
     labels: Labels,
-    /// The labels of the line that is being read.
+    /// The labels of the current line.
     row: Vec<u32>,
     row_weights: Vec<f64>,
     places: Vec<Range<usize>>,
-    /// Where the line that is being read starts in the file.
+    /// The offset of the current line in the file.
     start: usize,
     skipped: Skipped,
 }
@@ -211,7 +217,7 @@ impl Piece {
             let text = strip(text, first);
             piece.start += if first { skipped_bytes(lines.text.as_bytes(), 0) } else { 0 };
             let line = Line::new(text, number, lines.path);
-            // Lines of a file to predict stay in step with the lines that are printed, so none of them is skipped.
+            // For prediction no line is skipped, so that output lines match input lines.
             if !(options.labels_required && text.trim_ascii().is_empty()) {
                 read_line(&line, &mut piece).or_else(|error| piece.leave_out_line(options.on_error, error))?;
             }
@@ -220,7 +226,7 @@ impl Piece {
         Ok(piece)
     }
 
-    /// The number of each of its names among all. Only names that a row has count: a line that was left out may have brought others.
+    /// The number of each of its names in `names`. Only names of rows are added: skipped lines may have had others.
     fn number(&self, names: &mut Names) -> Vec<u32> {
         let own = self.names.iter();
         let mut used = vec![self.skipped.count() == 0; own.len()];
@@ -230,14 +236,14 @@ impl Piece {
         own.zip(used).map(|(name, used)| if used { names.number(name) } else { 0 }).collect()
     }
 
-    /// Forgets the line that is being read.
+    /// Discards the current line.
     fn leave_out_line(&mut self, on_error: OnError, error: Error) -> Result<()> {
         self.row.clear();
         self.row_weights.truncate(self.places.len());
         self.skipped.take(on_error, error)
     }
 
-    /// Adds a label to the line that is being read.
+    /// Adds a label to the current line.
     pub fn label(&mut self, name: &str) {
         if self.first_label && !self.row.is_empty() {
             return;
@@ -245,13 +251,13 @@ impl Piece {
         self.row.push(self.names.number(name));
     }
 
-    /// Says how often the line that is being read counts.
+    /// Sets the weight of the current line.
     pub fn weight(&mut self, weight: f64) {
         self.row_weights.resize(self.places.len(), 1.0);
         self.row_weights.push(weight);
     }
 
-    /// Ends the line, whose text stands in this part of it.
+    /// Ends the current line, whose text is this range of it.
     pub fn end_line(&mut self, line: &Line, text: Range<usize>) -> Result<()> {
         if self.row.is_empty() && self.labels_required {
             return Err(line.no_label());
@@ -263,7 +269,7 @@ impl Piece {
     }
 }
 
-/// All pieces, with the classes numbered by name.
+/// Joins all pieces, with classes numbered by name.
 fn join(pieces: Vec<Piece>) -> Texts {
     let mut names = Names::default();
     let numbers: Vec<Vec<u32>> = pieces.iter().map(|piece| piece.number(&mut names)).collect();

@@ -1,14 +1,14 @@
-//! Triples `document word count`, as 20 Newsgroups comes: an entry a line, documents in rising order.
+//! Triples `document word count`, the format of 20 Newsgroups: one entry per line, documents in increasing order.
 //!
 //! ```text
 //! train.data      1 17 2     document 1 has word 17 twice
-//! train.label     4          the class of document 1; as many lines as documents
-//! train.map       sport 4    the name of class 4; the number is its name if there is no such file
+//! train.label     4          the class of document 1; one line per document
+//! train.map       sport 4    the name of class 4; without this file, its number is its name
 //! vocabulary.txt  goal       the first word
 //! ```
 //!
-//! All numbers count from 1; feature 0 is word 1. A document without words is an empty row. All files stand beside each
-//! other. What cannot be read leaves out the whole document, and a line that does not tell its document, the one that is being read.
+//! All numbers count from 1; feature 0 is word 1. A document without words is an empty row. All files are in the same
+//! folder. An error skips the whole document; an error in a line without a valid document number skips the current one.
 //! `test.data` uses `train.map` if there is no `test.map`.
 
 use std::collections::{HashMap, HashSet};
@@ -21,18 +21,18 @@ use super::{OnError, ReadOptions, Skipped, classes, number, pair, wrong_file, wr
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 
-/// How many documents without words may follow each other if no label file tells the number of documents: enough for
-/// all real data, and a mistaken number does not fill the memory.
+/// Maximum number of consecutive documents without words if there is no label file: enough for real data, and a wrong
+/// number does not fill the memory.
 const GREATEST_GAP: u64 = 1000;
 
-/// The rows as far as they are read.
+/// The rows read so far.
 struct Documents {
     path: PathBuf,
     /// The label file's name and the class of each document.
     labels: Option<(String, Vec<u32>)>,
-    /// How many documents are complete.
+    /// Number of complete documents.
     ended: usize,
-    /// Whether the one that is being read will be left out.
+    /// Whether the current one is skipped.
     spoilt: bool,
     on_error: OnError,
     row: Unsorted,
@@ -131,7 +131,7 @@ impl Documents {
         Ok(())
     }
 
-    /// Has the document that is being read left out, of which only the first error is told.
+    /// Skips the current document, of which only the first error is reported.
     fn spoil(&mut self, error: Error) -> Result<()> {
         let mut told = Skipped::default();
         told.take(self.on_error, error)?;
@@ -141,7 +141,7 @@ impl Documents {
         Ok(())
     }
 
-    /// Ends the last document with words, and those without that the label file knows.
+    /// Ends the last document with words, and documents without words that have labels.
     fn finish(mut self) -> Result<Dataset> {
         let count = match &self.labels {
             Some((_, labels)) => labels.len(),

@@ -1,13 +1,13 @@
-//! Texts in columns with tabs between them: the text, its labels with spaces between them, and how often the line counts.
+//! Tab-separated texts: a text, its labels separated by spaces, and an optional weight.
 //!
 //! ```text
 //! Timber in the city<TAB>wood building<TAB>2.5
 //! Lewis and Clark<TAB>travel
 //! ```
 //!
-//! The weight may be absent. `tsv-label-first` is the same with the first two columns in the other order; which of the two
-//! a file has is never guessed, as a guess that is wrong would train a model all the same. Where labels are not needed, a
-//! line without a tab is a text, and no column but that of the text is looked at.
+//! `tsv-label-first` is the same with the first two columns swapped. The order is never guessed, since a model could be
+//! trained with a wrong guess too. If labels are not required, a line without a tab is a text, and other columns are
+//! ignored.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ use super::number;
 use super::texts::Piece;
 use crate::error::Result;
 
-/// A column and where it starts in its line.
+/// A column and its offset in the line.
 type Column<'a> = (usize, &'a str);
 
 pub(super) fn text_first(line: &Line, piece: &mut Piece) -> Result<()> {

@@ -1,4 +1,5 @@
-//! The extreme classification repository: a line with the numbers of rows, features and labels, then a row a line.
+//! XMC, the format of the extreme classification repository: a line with the numbers of rows, features and labels, then
+//! one row per line.
 //!
 //! ```text
 //! 2 5 3
@@ -6,9 +7,8 @@
 //! 1 weight:2.5 0:0.25
 //! ```
 //!
-//! Features and labels count from 0. A line without labels starts with a space or a feature. A weight, which stands before
-//! the features, is how often the row counts. Files of the repository do not always sort the features of a row, so any
-//! order will do.
+//! Features and labels count from 0. A line without labels starts with a space or a feature. The weight of a row comes
+//! before its features. Files of the repository do not always sort the features of a row, so any order is allowed.
 
 use std::fmt::Display;
 
@@ -20,18 +20,18 @@ use super::{ReadOptions, number, pair, weight, wrong_place};
 use crate::data::Dataset;
 use crate::error::Result;
 
-/// What the first line promises.
+/// The first line.
 pub(super) struct Header {
     pub rows: u64,
     pub features: u64,
     pub labels: u64,
 }
 
-/// The rows as far as they are read.
+/// The rows read so far.
 struct Reader {
     labels_required: bool,
     header: Header,
-    /// The row that is being read, and its labels.
+    /// The current row, and its labels.
     row: Unsorted,
     labels: Vec<u32>,
     data: Dataset,
@@ -77,7 +77,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Only blank lines may follow the rows that the header promises.
+    /// Only blank lines may follow the last row.
     fn after_the_last(&self, line: &Line) -> Result<()> {
         if line.skip_space(0) == line.text.len() {
             return Ok(());
@@ -109,7 +109,7 @@ pub(super) fn header(line: Line) -> Result<Header> {
     Ok(Header { rows, features, labels })
 }
 
-/// Adds the labels, if there are any; where the rest of the line starts.
+/// Adds the labels of a line; returns the offset of the rest.
 fn read_labels(line: &Line, start: usize, header: &Header, labels: &mut Vec<u32>) -> Result<usize> {
     let word = line.word(start);
     if start > 0 || word.is_empty() || word.contains(':') {

@@ -1,4 +1,4 @@
-//! What stands above `@data`: the name of the relation and the attributes.
+//! The header above `@data`: the name of the relation and the attributes.
 //!
 //! ```text
 //! @relation 'fruit: -C 2'
@@ -6,7 +6,7 @@
 //! @attribute kind {apple,'sour cherry'}
 //! ```
 //!
-//! Keywords may be in any case. Types are `numeric`, `real`, `integer` or a list of values.
+//! Keywords are case-insensitive. Types are `numeric`, `real`, `integer` or a list of values.
 
 use std::collections::HashSet;
 
@@ -26,11 +26,11 @@ pub(super) struct Header {
 pub(super) struct Attribute {
     pub name: String,
     pub kind: Kind,
-    /// Where it stands.
+    /// Its line.
     pub line: usize,
 }
 
-/// What an attribute may hold.
+/// The type of an attribute.
 #[derive(PartialEq)]
 pub(super) enum Kind {
     Number,
@@ -38,7 +38,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Whether the values are 0 and 1, so that a sparse row leaves out the zeros.
+    /// Whether the values are 0 and 1, so that a sparse row omits zeros.
     pub fn is_binary(&self) -> bool {
         matches!(self, Kind::Nominal(values) if values == &["0", "1"])
     }

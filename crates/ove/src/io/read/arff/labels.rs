@@ -1,4 +1,4 @@
-//! Which attributes are labels. The first rule that fits counts:
+//! Decides which attributes are labels, by the first rule that applies:
 //!
 //! ```text
 //! the number that the caller gives     that many at the end
@@ -8,8 +8,8 @@
 //! a nominal attribute at the end       its values are the classes
 //! ```
 //!
-//! A row has the labels that are 1 in it, in the order of the attributes. One nominal label attribute alone tells the class by
-//! its value.
+//! A row has the labels whose value is 1, in the order of the attributes. If there is a single nominal label attribute,
+//! its value is the class.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -24,12 +24,12 @@ use crate::io::read::{ReadOptions, wrong_file, wrong_place};
 
 const TAG: &str = "TAG_";
 
-/// What an attribute is for.
+/// The role of an attribute.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Role {
-    /// A feature, with its number.
+    /// A feature and its index.
     Feature(u32),
-    /// The class that a row has if this is 1.
+    /// The class of rows in which this is 1.
     Label(u32),
     /// Its value is the class.
     Class,
@@ -42,7 +42,7 @@ pub(super) struct Labels {
     pub has_class: bool,
 }
 
-/// Decides for a file.
+/// The roles of the attributes of a file.
 pub(super) fn choose(header: &Header, source: &Source, options: &ReadOptions) -> Result<Labels> {
     let labels = marked(header, source, options)?;
     if labels.is_empty() && options.labels_required {
@@ -101,7 +101,7 @@ fn mulan(header: &Header, source: &Source) -> Result<Option<HashSet<usize>>> {
     let Some(path) = file else { return Ok(None) };
     let mut xml = Source::open(&path)?;
     let mut text = String::new();
-    // Text that is not UTF-8 is an error of the file's content, not of the disk.
+    // Bytes that are not UTF-8 are an error in the content, not of the disk.
     xml.input().read_to_string(&mut text).map_err(|e| match e.kind() {
         std::io::ErrorKind::InvalidData => wrong_file(&path, "expected UTF-8, found other bytes"),
         _ => xml.failure(e),
@@ -114,7 +114,7 @@ fn mulan(header: &Header, source: &Source) -> Result<Option<HashSet<usize>>> {
     xml_names(&text).map(find).collect::<Result<_>>().map(Some)
 }
 
-/// What stands in the quotes of each `name="…"`.
+/// The content of each `name="…"`.
 fn xml_names(text: &str) -> impl Iterator<Item = String> {
     let plain = |name: &str| {
         let name = name.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&apos;", "'");
