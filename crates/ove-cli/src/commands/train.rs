@@ -201,7 +201,6 @@ impl Trained {
                 "bound": bound,
                 "finished": finished,
                 "temperature": model.card.temperature,
-                "options": model.card.options,
                 "skipped_rows": skipped,
                 "train_seconds": train_seconds,
                 "updates_per_second": updates as f64 / train_seconds,
