@@ -198,3 +198,11 @@ impl TrainFlags {
         base.with_settings(&self.settings(class_weight))
     }
 }
+
+/// Parses a number that is neither infinite nor NaN, which settings as JSON cannot hold.
+fn finite(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(number) if f64::is_finite(number) => Ok(number),
+        _ => Err("it must be a finite number".into()),
+    }
+}
