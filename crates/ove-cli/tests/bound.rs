@@ -63,8 +63,8 @@ fn refused() {
     for (flags, message) in [
         ("--scores 1 --class 0", "`scores` must have at least two numbers, one per class, got 1 number"),
         ("--scores 1,nan --class 0", "`scores` must be finite, got NaN"),
-        ("--scores 1,2 --class 2", "`class` must lie between 0 and 1, got 2"),
-        ("--scores 1,2 --class 0 --merge 7", "`merge` must lie between 0 and 1, got 7"),
+        ("--scores 1,2 --class 2", "`class` must be between 0 and 1, got 2"),
+        ("--scores 1,2 --class 0 --merge 7", "`merge` must be between 0 and 1, got 7"),
         ("--scores 1,2 --class 0 --merge 0", "`merge` must name each other class once at most, got 0"),
         ("--scores 1,2 --class 0 --merge 1,1", "`merge` must name each other class once at most, got 1"),
     ] {

@@ -40,10 +40,10 @@ fn stopped_and_resumed_ends_in_the_same_bits() {
         let anew = dir.run(&kept).refused();
         assert!(anew.contains("kept has checkpoints of an unfinished run; resume it with --resume"), "{anew}");
         let other = dir.run(&format!("{kept} --resume --seed 1")).refused();
-        assert!(other.contains("seed is 1, but the checkpoint was written with 0"), "{other}");
+        assert!(other.contains("`seed` is 1; the checkpoint was written with 0"), "{other}");
         let Run { code, stderr, .. } = dir.run(&format!("{kept} --resume --threads 1"));
         assert_eq!(code, Some(0), "{stderr}");
-        assert!(stderr.contains(&format!("going on from kept/{newest}")), "{stderr}");
+        assert!(stderr.contains(&format!("resuming from kept/{newest}")), "{stderr}");
         assert!(dir.bytes("model") == dir.bytes("expected"));
         assert_eq!(dir.files_in("kept"), Vec::<String>::new());
     }
@@ -181,9 +181,15 @@ fn a_model_goes_on_with_new_rows_classes_and_features() {
 
     dir.run("train old.svm -o forest --solver forest").ok();
     let said = dir.run("train new.svm -o new2 --from forest").refused();
-    assert!(said.contains("forest: a forest, whose trees are grown from all rows at once"), "{said}");
+    assert!(
+        said.contains("trees cannot be trained further; train new ones on the old and the new rows together"),
+        "{said}"
+    );
     let said = dir.run("train new.svm -o new2 --from old --solver forest").refused();
-    assert!(said.contains("--solver forest: the model of --from is linear"), "{said}");
+    assert!(
+        said.contains("--from: the model has linear scores and goes on with them; it cannot become trees"),
+        "{said}"
+    );
 }
 
 #[test]

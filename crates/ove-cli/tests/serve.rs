@@ -217,7 +217,7 @@ fn what_can_be_asked_of_a_model() {
     assert_eq!(classes("prefix=F")["classes"], json!([{ "class": "forest", "count": 3 }]));
     assert_eq!(classes("prefix=oce")["classes"], json!([{ "class": "sea", "count": 3, "name": "Oceans" }]));
     assert_eq!((&classes("limit=2")["total"], classes("limit=2")["classes"].as_array().unwrap().len()), (&json!(3), 2));
-    assert_eq!(server.get("/classes?limit=0").error(400), "limit is 0, but it is a number from 1 to 100");
+    assert_eq!(server.get("/classes?limit=0").error(400), "`limit` must be a number from 1 to 100, got 0");
     server.predict(json!({ "text": "sea" }));
     let metrics = server.get("/metrics");
     assert!(metrics.head.contains("text/plain; version=0.0.4"));
@@ -388,7 +388,7 @@ fn it_does_not_start_where_it_should_not() {
         ("serve titles.model --listen 0.0.0.0:0", "is reachable from other machines and needs --token-file"),
         ("serve titles.model --listen [::]:0", "is reachable from other machines and needs --token-file"),
         ("serve titles.model --token-file empty", "empty"),
-        ("serve titles.model --listen nonsense", "an address has the form 127.0.0.1:8080"),
+        ("serve titles.model --listen nonsense", "an address must have the form 127.0.0.1:8080"),
         ("serve titles.tsv", "not a usable model"),
         ("serve titles.model --names titles.model", "titles.model"),
     ] {

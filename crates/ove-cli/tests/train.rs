@@ -40,7 +40,7 @@ fn from_a_cache() {
     assert_eq!(dir.bytes("a"), dir.bytes("b"));
     contains(&dir.run("predict a fruit.svm --top 1").ok(), "apple");
     let refused = dir.run("train - -o c --cache rows").refused();
-    contains(&refused, "cache is standard input, but only a file can be read again");
+    contains(&refused, "`cache` must be used with a file, which can be read again, got standard input");
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_folder_that_is_not_there() {
     let dir = Dir::new();
     dir.create("fruit.svm", FRUIT);
     assert_eq!(dir.run("train fruit.svm -o no/m").refused(), "error: no/m: there is no folder no\n");
-    assert_eq!(dir.run("train fruit.svm -o .").refused(), "error: .: it is a folder, and the model is a file\n");
+    assert_eq!(dir.run("train fruit.svm -o .").refused(), "error: .: is a folder; the model must be a file\n");
     assert_eq!(dir.files(), ["fruit.svm"]);
 }
 
@@ -222,7 +222,7 @@ fn ctrl_c_keeps_what_was_reached() {
     assert_eq!(said.last().unwrap(), "stopped before the end; the model so far was saved");
 
     assert_eq!(dir.files(), ["big.svm", "m"]);
-    contains(&dir.run("inspect m").ok(), "\ntraining was not finished\n");
+    contains(&dir.run("inspect m").ok(), "\ntraining was stopped before the end\n");
     let error = dir.run("evaluate m big.svm --json").json()["error"].as_f64().unwrap();
     assert!(error < 0.9, "{error} is no better than chance");
 }
