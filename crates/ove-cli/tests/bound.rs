@@ -65,8 +65,8 @@ fn refused() {
         ("--scores 1,nan --class 0", "`scores` must be finite, got NaN"),
         ("--scores 1,2 --class 2", "`class` must be between 0 and 1, got 2"),
         ("--scores 1,2 --class 0 --merge 7", "`merge` must be between 0 and 1, got 7"),
-        ("--scores 1,2 --class 0 --merge 0", "`merge` must name each other class once at most, got 0"),
-        ("--scores 1,2 --class 0 --merge 1,1", "`merge` must name each other class once at most, got 1"),
+        ("--scores 1,2 --class 0 --merge 0", "`merge` must list each of the other classes at most once, got 0"),
+        ("--scores 1,2 --class 0 --merge 1,1", "`merge` must list each of the other classes at most once, got 1"),
     ] {
         assert_eq!(dir.run(&format!("bound {flags}")).refused(), format!("error: {message}\n"));
     }
