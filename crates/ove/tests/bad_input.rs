@@ -1,4 +1,5 @@
-//! What is wrong with data files as they come: each case ends in what a user would expect, with the place where it is wrong.
+//! What is wrong with data files as they come: each case ends in what a user would expect, with the place where it is
+//! wrong.
 
 use std::fs;
 use std::io::Write;

@@ -141,8 +141,8 @@ impl FactoredLearner {
             step: options.stochastic.step,
             paces: Default::default(),
             penalty_on_bias: options.bound.penalty_on_bias,
-            feature_ranges: vec![0..features],
-            class_ranges: vec![0..classes],
+            feature_ranges: std::iter::once(0..features).collect(),
+            class_ranges: std::iter::once(0..classes).collect(),
         })
     }
 
