@@ -1,7 +1,7 @@
 //! Rows with their classes.
 //!
-//! [`Rows`] is a borrowed view, which solvers and models read. [`Dataset`] owns rows, together with the names of classes
-//! and features. [`Examples`] is a subset of rows with their labels and weights.
+//! [`Rows`] is a borrowed view, which solvers and models read. [`Dataset`] owns rows, together with the names of
+//! classes and features. [`Examples`] is a subset of rows with their labels and weights.
 
 mod dataset;
 mod examples;

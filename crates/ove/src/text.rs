@@ -18,8 +18,8 @@
 //! ```
 //!
 //! and each row is scaled to unit length, as in scikit-learn's `TfidfVectorizer`. Features are numbered by decreasing
-//! document frequency, equally frequent terms by name. The order does not depend on the number of threads, and the weights
-//! of frequent words lie side by side. Instead of a vocabulary, terms may be numbered by their hash
+//! document frequency, equally frequent terms by name. The order does not depend on the number of threads, and the
+//! weights of frequent words lie side by side. Instead of a vocabulary, terms may be numbered by their hash
 //! ([`TextOptions::hash`]).
 
 mod fit;
@@ -42,8 +42,8 @@ use rows::Piece;
 pub(crate) use table::Table;
 use terms::Terms;
 
-/// Bytes of text per chunk: large enough that few terms are merged twice, small enough that the terms of a chunk stay in
-/// the cache.
+/// Bytes of text per chunk: large enough that few terms are merged twice, small enough that the terms of a chunk stay
+/// in the cache.
 const CHUNK_BYTES: usize = 4 << 20;
 
 /// The longest n-gram: a text of n words has n terms of each length.
@@ -58,8 +58,8 @@ pub struct TextOptions {
     pub min_df: u32,
     /// Number of hashed features: terms are numbered by their hash, and there is no vocabulary.
     ///
-    /// The feature of a term is ⌊h · hash / 2⁶⁴⌋, where h is `XXH3_64bits` (seed 0) of its UTF-8 bytes in lower case, the
-    /// words of an n-gram separated by single spaces.
+    /// The feature of a term is ⌊h · hash / 2⁶⁴⌋, where h is `XXH3_64bits` (seed 0) of its UTF-8 bytes in lower case,
+    /// the words of an n-gram separated by single spaces.
     pub hash: Option<u32>,
     /// Whether a term counts 1 + ln(count) instead of count.
     pub sublinear_tf: bool,
@@ -190,7 +190,8 @@ impl Text {
     /// From settings, the name of each feature (none for hashed features) and its weight (none without idf).
     ///
     /// # Errors
-    /// [`Error::Setting`] for a setting out of range, [`Error::Mismatch`] if names and weights do not match the settings.
+    /// [`Error::Setting`] for a setting out of range, [`Error::Mismatch`] if names and weights do not match the
+    /// settings.
     pub fn new(options: TextOptions, names: Names, idf: Vec<f32>) -> Result<Self> {
         options.check()?;
         let mut text = Text { options, features: Table::with_capacity(names.len()), names, idf };

@@ -1,4 +1,5 @@
-//! Rows to train or evaluate on: a view of rows with their labels and weights, and an index of the rows that belong to it.
+//! Rows to train or evaluate on: a view of rows with their labels and weights, and an index of the rows that belong to
+//! it.
 //!
 //! Held-out rows, the rows of a node of a tree and the parts of a split are views of the same rows with different
 //! indices; nothing is copied. A row keeps its number, whatever the index, so that its random numbers stay its own.

@@ -1,7 +1,7 @@
 //! Rows that cannot be read: an error, or skipped and reported.
 //!
-//! Only single rows can be skipped. A file that is cut short, or whose header is wrong, is always an error, since nobody
-//! knows how much is missing.
+//! Only single rows can be skipped. A file that is cut short, or whose header is wrong, is always an error, since
+//! nobody knows how much is missing.
 
 use crate::error::{Error, Result};
 use crate::platform::names::names;

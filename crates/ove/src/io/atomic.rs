@@ -1,4 +1,5 @@
-//! Atomic writes: a file is written beside its place, synced and renamed, so there is always the old file or the new one.
+//! Atomic writes: a file is written beside its place, synced and renamed, so there is always the old file or the new
+//! one.
 
 use std::fs::{self, File};
 use std::io;

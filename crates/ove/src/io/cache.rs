@@ -14,9 +14,9 @@
 //! card                        JSON       the file and how it was read; class names; checksums
 //! ```
 //!
-//! The columns are memory-mapped: every epoch reads them, and so does the next run on the same file. The card is written
-//! last. A folder without a valid card, or with the card of another file or version, is built again. Labels are kept in
-//! memory.
+//! The columns are memory-mapped: every epoch reads them, and so does the next run on the same file. The card is
+//! written last. A folder without a valid card, or with the card of another file or version, is built again. Labels are
+//! kept in memory.
 
 mod card;
 mod load;

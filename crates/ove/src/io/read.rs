@@ -1,8 +1,9 @@
-//! Reads data files: rows of numbers into a [`Dataset`], raw text into [`Texts`], which [`text`](crate::text) turns into one.
+//! Reads data files: rows of numbers into a [`Dataset`], raw text into [`Texts`], which [`text`](crate::text) turns
+//! into one.
 //!
-//! There are eight formats, each in a file of its own that describes it. The format is detected by the name of the file,
-//! else by its first bytes. Any file may be compressed with gzip (feature `gzip`), whatever its name. `-` is standard
-//! input.
+//! There are eight formats, each in a file of its own that describes it. The format is detected by the name of the
+//! file, else by its first bytes. Any file may be compressed with gzip (feature `gzip`), whatever its name. `-` is
+//! standard input.
 //!
 //! ```no_run
 //! let train = ove::io::read::read("train.svm.gz".as_ref(), &ove::io::read::ReadOptions::default())?;

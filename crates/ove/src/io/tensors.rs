@@ -1,7 +1,7 @@
 //! Reads and writes safetensors: a JSON header, then raw tensors.
 //!
-//! The header is written by hand, since the safetensors crate writes metadata in random order and the same run must give
-//! the same file. Numbers are little-endian, and tensors are aligned in a mapped file.
+//! The header is written by hand, since the safetensors crate writes metadata in random order and the same run must
+//! give the same file. Numbers are little-endian, and tensors are aligned in a mapped file.
 
 use std::borrow::Cow;
 use std::io::{self, Write};

@@ -1,7 +1,7 @@
 //! Finds the terms of many texts, their document frequencies, and the counts per text.
 //!
-//! Chunks of texts are counted in parallel, each with its own numbering of terms. The terms are then merged, each thread
-//! taking a share of the hashes; terms in too few texts are dropped, and the others are sorted:
+//! Chunks of texts are counted in parallel, each with its own numbering of terms. The terms are then merged, each
+//! thread taking a share of the hashes; terms in too few texts are dropped, and the others are sorted:
 //!
 //! ```text
 //! texts → chunks: terms, numbers of each text → merged terms, document frequencies → features → counts

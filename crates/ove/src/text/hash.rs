@@ -1,8 +1,8 @@
 //! The hashes of terms and class names: XXH3, 64 bits, of the bytes of the name.
 //!
-//! There are two. Hashed features ([`TextOptions::hash`](super::TextOptions::hash)) are part of a model: they use the seed
-//! 0, on every platform and in every version. Tables of terms and class names live as long as the process: they use a
-//! secret seed, so that nobody can construct a file whose names collide. No result depends on that seed.
+//! There are two. Hashed features ([`TextOptions::hash`](super::TextOptions::hash)) are part of a model: they use the
+//! seed 0, on every platform and in every version. Tables of terms and class names live as long as the process: they
+//! use a secret seed, so that nobody can construct a file whose names collide. No result depends on that seed.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;

@@ -6,8 +6,9 @@
 //!
 //! A word is a maximal run of at least two letters, digits, underscores and combining marks that does not start with a
 //! mark. This is the default of scikit-learn's vectorisers (`\w\w+`) except for marks, which Python leaves out of `\w`:
-//! here `é` belongs to its word also where it is written as a letter and a combining accent, and so do the vowel signs of
-//! Indic scripts. A mark after a symbol, such as the selector after a heart that makes it an emoji, belongs to the symbol.
+//! here `é` belongs to its word also where it is written as a letter and a combining accent, and so do the vowel signs
+//! of Indic scripts. A mark after a symbol, such as the selector after a heart that makes it an emoji, belongs to the
+//! symbol.
 
 use std::ops::Range;
 
@@ -133,8 +134,9 @@ fn in_word(c: char) -> bool {
     matches!(c, 'ß'..='ö') || c.is_alphanumeric()
 }
 
-/// Whether a character is a combining mark, of Unicode's categories Mn, Mc and Me: there is none below U+0300. Accents that are written apart from their
-/// letter, vowel points and the signs that join or change consonants in the scripts of Asia are such marks.
+/// Whether a character is a combining mark, of Unicode's categories Mn, Mc and Me: there is none below U+0300. Accents
+/// that are written apart from their letter, vowel points and the signs that join or change consonants in the scripts
+/// of Asia are such marks.
 fn is_mark(c: char) -> bool {
     use GeneralCategory::{EnclosingMark, NonspacingMark, SpacingMark};
     c >= '\u{300}' && matches!(get_general_category(c), NonspacingMark | SpacingMark | EnclosingMark)

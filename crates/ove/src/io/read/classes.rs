@@ -16,8 +16,8 @@ use crate::data::Dataset;
 use crate::platform::pool;
 use crate::text::{Table, hash_of_name};
 
-/// Class names, numbered in order of appearance. Names with equal hashes are compared, so they never become one class; they
-/// are stored side by side, which keeps the comparison cheap.
+/// Class names, numbered in order of appearance. Names with equal hashes are compared, so they never become one class;
+/// they are stored side by side, which keeps the comparison cheap.
 #[derive(Default)]
 pub(crate) struct Names {
     numbers: Table,

@@ -24,8 +24,8 @@ pub(super) fn format(source: &Source) -> Result<Format> {
     })
 }
 
-/// The format of a file that must be raw text. Any lines are texts, unless all of them look like rows of numbers, which is
-/// not tested on standard input.
+/// The format of a file that must be raw text. Any lines are texts, unless all of them look like rows of numbers, which
+/// is not tested on standard input.
 pub(super) fn text_format(source: &Source) -> Result<Format> {
     let numbers = !source.is_stdin() && all_numbers(source.head());
     let found = by_name(source).or_else(|| by_content(source.head()).filter(|format| format.is_text() || numbers));

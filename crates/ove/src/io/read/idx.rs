@@ -5,8 +5,8 @@
 //! train-labels-idx1-ubyte   00 00 08 01, labels, then one byte per label
 //! ```
 //!
-//! A feature is a pixel, row by row from the top left, with a value from 0 to 1. Memory is allocated as data arrive, not
-//! by the sizes in the header.
+//! A feature is a pixel, row by row from the top left, with a value from 0 to 1. Memory is allocated as data arrive,
+//! not by the sizes in the header.
 
 use std::io::Read;
 

@@ -7,8 +7,8 @@
 //! politics qid:7 3:0.25           # a query id, which is ignored
 //! ```
 //!
-//! Features keep their numbers. A label is any text without spaces, commas and colons; the labels of a row are separated
-//! by commas. A word that starts with `#` starts a comment.
+//! Features keep their numbers. A label is any text without spaces, commas and colons; the labels of a row are
+//! separated by commas. A word that starts with `#` starts a comment.
 
 use super::classes::Names;
 use super::lines::{Line, Lines};

@@ -1,8 +1,8 @@
 //! Parses numbers, with the same bits as the standard library.
 //!
-//! Most values are short decimals such as `0.0317`. Their digits form an integer up to 2⁵³ and the point is a division by a
-//! power of ten up to 10¹⁹, both exact in 64 bits, so the division rounds correctly. Rounding again to 32 bits errs only if
-//! the first result is half-way between two 32-bit numbers, which its low 29 bits show:
+//! Most values are short decimals such as `0.0317`. Their digits form an integer up to 2⁵³ and the point is a division
+//! by a power of ten up to 10¹⁹, both exact in 64 bits, so the division rounds correctly. Rounding again to 32 bits
+//! errs only if the first result is half-way between two 32-bit numbers, which its low 29 bits show:
 //!
 //! ```text
 //! 0.0317 = 317 / 10⁴

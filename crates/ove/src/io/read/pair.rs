@@ -4,8 +4,8 @@
 //! 17:0.25
 //! ```
 //!
-//! A feature is below 2³² − 1, a value is a finite 32-bit number. The common case has a fast path; errors are found in a
-//! second pass.
+//! A feature is below 2³² − 1, a value is a finite 32-bit number. The common case has a fast path; errors are found in
+//! a second pass.
 
 use super::lines::{Line, quote};
 use super::number;

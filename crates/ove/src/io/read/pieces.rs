@@ -1,7 +1,8 @@
 //! Reads a file piece by piece, so that it may be larger than memory.
 //!
-//! Each piece is read like a file, with the line numbers of the whole and with its own classes. This works only for formats
-//! in which any lines are valid; for XMC, whose header gives the number of rows, each piece gets its own header.
+//! Each piece is read like a file, with the line numbers of the whole and with its own classes. This works only for
+//! formats in which any lines are valid; for XMC, whose header gives the number of rows, each piece gets its own
+//! header.
 
 use std::io::{BufRead, Read};
 use std::path::Path;

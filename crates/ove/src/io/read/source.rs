@@ -1,8 +1,8 @@
 //! Opens files: plain or gzip, or standard input.
 //!
 //! Gzip (feature `gzip`) is recognised by its first two bytes, not by the name, and may have several members, as from
-//! `cat a.gz b.gz`. The first bytes of the content can be inspected without consuming them, so that formats are detected
-//! on standard input too:
+//! `cat a.gz b.gz`. The first bytes of the content can be inspected without consuming them, so that formats are
+//! detected on standard input too:
 //!
 //! ```text
 //! file ─ first 2 bytes ─ gunzip, if they are its magic number ─ head ─ reader

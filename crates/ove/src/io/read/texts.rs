@@ -1,8 +1,8 @@
 //! Texts with their labels, one per line, read on all cores.
 //!
 //! The whole file is held in memory, and texts are ranges of it. Pieces that end with a line are read in parallel, each
-//! with its own numbering of labels; classes are numbered at the end, by name. For a compressed file, decompression takes
-//! longer than everything else.
+//! with its own numbering of labels; classes are numbered at the end, by name. For a compressed file, decompression
+//! takes longer than everything else.
 
 use std::ops::Range;
 use std::path::Path;
