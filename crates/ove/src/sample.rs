@@ -26,7 +26,7 @@ use crate::data::Row;
 use crate::platform::names::names;
 use crate::platform::random::Stream;
 pub(crate) use merged::most_frequent;
-pub use rivals::Rivals;
+pub(crate) use rivals::Rivals;
 
 /// Number of classes up to which systematic draws are spread over all classes.
 ///
@@ -53,7 +53,7 @@ names!(SamplerKind, "sampler", { Uniform => "uniform", Systematic => "systematic
 
 /// The key of a draw: everything that its random numbers depend on.
 #[derive(Debug, Clone, Copy)]
-pub struct DrawKey {
+pub(crate) struct DrawKey {
     /// The seed of the run.
     pub seed: u64,
     /// The row.
@@ -64,7 +64,7 @@ pub struct DrawKey {
 
 /// Draws negatives for one row at a time.
 #[derive(Debug, Clone)]
-pub enum Sampler {
+pub(crate) enum Sampler {
     /// Simple random subsets.
     Uniform {
         /// Number of classes.
