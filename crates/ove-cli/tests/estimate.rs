@@ -55,13 +55,13 @@ fn bouchard_has_no_formula_for_three() {
 #[test]
 fn bad_counts() {
     let dir = Dir::new();
-    let whole = "counts are whole numbers whose sum fits 64 bits";
+    let whole = "a count, a whole number, and a sum of counts below 2⁶⁴";
     for (text, message) in [
-        ("3\n-1\n", format!("counts:2:1: count '-1', but {whole}")),
-        ("a\t3\nlong name\tx\n", format!("counts:2:11: count 'x', but {whole}")),
-        ("a\t3\nb\t\n", format!("counts:2:3: count '', but {whole}")),
-        ("1\n18446744073709551615\n", format!("counts:2:1: count '18446744073709551615', but {whole}")),
-        ("\n\n", "counts: no rows, but there must be at least one".into()),
+        ("3\n-1\n", format!("counts:2:1: expected {whole}, found '-1'")),
+        ("a\t3\nlong name\tx\n", format!("counts:2:11: expected {whole}, found 'x'")),
+        ("a\t3\nb\t\n", format!("counts:2:3: expected {whole}, found ''")),
+        ("1\n18446744073709551615\n", format!("counts:2:1: expected {whole}, found '18446744073709551615'")),
+        ("\n\n", "counts: expected at least one row, found none".into()),
         ("0\n0\n", "no value that occurs, but at least one count is positive".into()),
     ] {
         dir.create("counts", text);

@@ -41,7 +41,7 @@ fn rows_need_no_label() {
     let text = dir.run("predict fruit.model bare.svm --top 1").ok();
     let names: Vec<&str> = text.lines().map(|line| line.split('\t').next().unwrap()).collect();
     assert_eq!(names, ["apple", "pear"]);
-    let message = "error: bare.svm:1:1: no label, but every row needs one\n";
+    let message = "error: bare.svm:1:1: expected a label, found none\n";
     assert_eq!(dir.run("evaluate fruit.model bare.svm").refused(), message);
 }
 

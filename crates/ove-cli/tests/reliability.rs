@@ -123,12 +123,12 @@ fn bad_rows_are_left_out_and_told() {
     dir.create("good.svm", &good);
     dir.create("bad.svm", &format!("{good}kiwi 1:1e400\n{}", "pear 2:x\n".repeat(11)));
     let stopped = dir.run("train bad.svm -o bad --epochs 3").refused();
-    assert_eq!(stopped, "error: bad.svm:13:8: value '1e400', but values are finite 32-bit numbers\n");
+    assert_eq!(stopped, "error: bad.svm:13:8: expected a finite 32-bit number, found '1e400'\n");
     let Run { code, stdout, stderr, .. } = dir.run("train bad.svm -o bad --epochs 3 --on-error skip --json");
     assert_eq!(code, Some(0), "{stderr}");
     let lines: Vec<&str> = stderr.lines().collect();
     assert_eq!(lines[0], "bad.svm: 12 rows were left out");
-    assert_eq!(lines[1], "  bad.svm:13:8: value '1e400', but values are finite 32-bit numbers");
+    assert_eq!(lines[1], "  bad.svm:13:8: expected a finite 32-bit number, found '1e400'");
     assert_eq!(lines[11], "  and 2 more");
     assert_eq!(serde_json::from_str::<Value>(&stdout).unwrap()["skipped_rows"], 12);
     dir.run("train good.svm -o good --epochs 3").ok();

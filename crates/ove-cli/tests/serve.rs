@@ -159,9 +159,9 @@ fn features_are_predicted_one_or_many() {
         many["predictions"][1]["probabilities"].as_array().unwrap().iter().map(|p| p.as_f64().unwrap()).sum();
     assert!((total - 1.0).abs() < 1e-9, "{total}");
     let error = server.predict(json!({ "text": "pear" })).error(422);
-    assert_eq!(error, "text: the model was not trained on texts; give it features");
+    assert_eq!(error, "text: the model was not trained on texts; give it `features`");
     let error = server.predict(json!({ "features": { "pear": 1 } })).error(422);
-    assert_eq!(error, "features: `pear`, but the features of this model are numbers from 0");
+    assert_eq!(error, "features: the features of this model are numbers from 0, got `pear`");
 }
 
 #[test]
@@ -248,22 +248,24 @@ fn what_cannot_be_read_has_its_status_and_its_reason() {
         "the content type has to be application/json"
     );
     for (body, error) in [
-        (json!([]), "the body has to be a JSON object"),
-        (json!({}), "text, texts or features has to be given"),
-        (json!({ "text": null }), "text has to be a string"),
-        (json!({ "texts": ["a", 1] }), "texts has to be an array of strings"),
-        (json!({ "texts": [] }), "texts: 0 rows, but there may be 1 to 1000"),
-        (json!({ "texts": vec!["a"; 1001] }), "texts: 1001 rows, but there may be 1 to 1000"),
-        (json!({ "text": "a", "texts": ["b"] }), "text and texts are given, but only one may be"),
-        (json!({ "text": "a", "topp": 3 }), "`topp` is unknown; allowed are text, texts, features, top"),
-        (json!({ "text": "a", "top": 0 }), "top is 0, but it is a whole number from 1 to 1000"),
-        (json!({ "text": "a", "top": 2.5 }), "top is 2.5, but it is a whole number from 1 to 1000"),
-        (json!({ "features": { "sea": "x" } }), "features: `sea` is \"x\", but a value is a number from -1e9 to 1e9"),
-        (json!({ "features": [{}, 3] }), "features[1] has to be an object of features and values"),
+        (json!([]), "the body must be a JSON object"),
+        (json!({}), "`text`, `texts` or `features` must be given"),
+        (json!({ "text": null }), "`text`, `texts` or `features` must be given"),
+        (json!({ "text": ["a"] }), "text: invalid type: sequence, expected a string"),
+        (json!({ "texts": ["a", 1] }), "texts[1]: invalid type: integer `1`, expected a string"),
+        (json!({ "texts": [] }), "texts: expected 1 to 1000 rows, got 0"),
+        (json!({ "texts": vec!["a"; 1001] }), "texts: expected 1 to 1000 rows, got 1001"),
+        (json!({ "text": "a", "texts": ["b"] }), "only one kind of input may be given, got `text` and `texts`"),
+        (json!({ "text": "a", "topp": 3 }), "unknown field `topp`, expected one of `text`, `texts`, `features`, `top`"),
+        (json!({ "text": "a", "top": 0 }), "top: expected a whole number from 1 to 1000, got 0"),
+        (json!({ "text": "a", "top": 2.5 }), "top: expected a whole number from 1 to 1000, got 2.5"),
+        (json!({ "features": { "sea": "x" } }), "features.sea: invalid type: string \"x\", expected f64"),
+        (json!({ "features": [{}, 3] }), "features[1]: invalid type: integer `3`, expected a map"),
         (
-            json!({ "features": { "sea": 1e300 } }),
-            "features: `sea` is 1e+300, but a value is a number from -1e9 to 1e9",
+            json!({ "features": 3 }),
+            "features: invalid type: integer `3`, expected an object of features and values, or an array of such objects",
         ),
+        (json!({ "features": { "sea": 1e300 } }), "features.sea: expected a number from -1e9 to 1e9, got 1e300"),
     ] {
         assert_eq!(server.predict(body).error(422), error);
     }

@@ -76,8 +76,8 @@ fn text_and_numbers_do_not_mix() {
     let dir = dir();
     dir.create("fruit.svm", FRUIT);
     dir.run("train fruit.svm -o fruit.model").ok();
-    let numbers = "fruit.svm: rows of numbers (libsvm), but texts are wanted; the format tsv reads any lines as texts";
-    let text = "titles.tsv: raw text, but rows of numbers are wanted";
+    let numbers = "fruit.svm: expected texts, found rows of numbers (libsvm); the format tsv reads any lines as texts";
+    let text = "titles.tsv: expected rows of numbers, found raw text";
     for command in ["predict", "evaluate"] {
         assert_eq!(dir.run(&format!("{command} titles.model fruit.svm")).refused(), format!("error: {numbers}\n"));
         assert_eq!(dir.run(&format!("{command} fruit.model titles.tsv")).refused(), format!("error: {text}\n"));
@@ -120,7 +120,7 @@ fn convert() {
     assert!(text("fruit.xmc").starts_with("6 5 3\n0 1:1 4:0.5\n0 1:0.9\n1 2:1"));
     assert_eq!(
         dir.run("convert titles.tsv -o x --test fruit.svm --test-output y").refused(),
-        "error: fruit.svm: rows of numbers (libsvm), but texts are wanted; the format tsv reads any lines as texts\n"
+        "error: fruit.svm: expected texts, found rows of numbers (libsvm); the format tsv reads any lines as texts\n"
     );
     assert!(!dir.files().contains(&"x".to_owned()));
 }

@@ -122,12 +122,15 @@ fn what_is_refused_leaves_no_file() {
     let before = dir.files();
     for (words, message) in [
         ("missing.svm", "error: missing.svm: No such file or directory (os error 2)\n"),
-        ("empty.svm", "error: empty.svm: no rows, but there must be at least one\n"),
+        ("empty.svm", "error: empty.svm: expected at least one row, found none\n"),
         ("one.svm", "error: 1 class, but there have to be at least two to tell apart\n"),
         ("bad.svm", "error: bad.svm:2:8: "),
         ("fruit.svm --epochs 0", "error: epochs is 0, but it is at least 1\n"),
         ("fruit.svm --class-weight no.txt", "error: no.txt: No such file or directory (os error 2)\n"),
-        ("fruit.svm --class-weight weights.txt", "error: weights.txt:2:1: class 'kiwi', but no row has this class\n"),
+        (
+            "fruit.svm --class-weight weights.txt",
+            "error: weights.txt:2:1: expected a class, found 'kiwi', which no row has\n",
+        ),
         ("fruit.svm --l2 NaN", "error: l2 is NaN, but it is a number that is not negative\n"),
         ("fruit.svm --schedule 2", "error: schedule is 2, but the factor an epoch lies above 0 and is at most 1\n"),
         ("fruit.svm --schedule x", "error: invalid value 'x' for '--schedule <linear|F>': schedule is `x`, but"),

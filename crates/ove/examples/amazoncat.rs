@@ -40,8 +40,8 @@ fn main() -> ove::Result<()> {
     Ok(())
 }
 
-/// Reads and writes, in random order of rows, the weights of each row's features for as many random classes as an update
-/// visits.
+/// Reads and writes, in random order of rows, the weights of each row's features for as many random classes as an
+/// update visits.
 fn bare_loop(data: &Dataset) -> f64 {
     let classes = data.classes.len();
     let mut table: Vec<f32> = memory::zeroed(data.features() * classes);

@@ -1,7 +1,7 @@
 //! Rows with their classes.
 //!
-//! [`Rows`] is a borrowed view: what the solvers and the model read, whoever owns the numbers. [`Dataset`] owns them, together
-//! with the names that the file gave to classes and features. [`Examples`] are some of its rows, chosen by an index.
+//! [`Rows`] is a borrowed view, which solvers and models read. [`Dataset`] owns rows, together with the names of classes
+//! and features. [`Examples`] is a subset of rows with their labels and weights.
 
 mod dataset;
 mod examples;

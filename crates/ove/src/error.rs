@@ -12,14 +12,12 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[non_exhaustive]
 pub enum Error {
     /// A data file is not valid in its format.
-    #[error("{place}: {found}, but {allowed}")]
+    #[error("{place}: {message}")]
     Input {
         /// The position in the file.
         place: Place,
-        /// What the file contains there.
-        found: String,
-        /// What the format allows there, as a clause: `features rise within a row`.
-        allowed: String,
+        /// What is wrong there, such as "expected …, found …".
+        message: String,
     },
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]

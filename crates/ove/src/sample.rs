@@ -49,7 +49,8 @@ pub enum SamplerKind {
     Rivals,
 }
 
-names!(SamplerKind, "sampler", { Uniform => "uniform", Systematic => "systematic", Frequency => "frequency", Rivals => "rivals" });
+names!(SamplerKind, "sampler", { Uniform => "uniform", Systematic => "systematic", Frequency => "frequency",
+    Rivals => "rivals" });
 
 /// The key of a draw: everything that its random numbers depend on.
 #[derive(Debug, Clone, Copy)]
@@ -306,8 +307,8 @@ mod tests {
         }
     }
 
-    /// All subsets of three of the six classes that are not excluded, by χ²: with 19 degrees of freedom, 43.8 is exceeded
-    /// once in a thousand times. Neighbours, or classes at equal distances, would leave most subsets out.
+    /// All subsets of three of the six classes that are not excluded, by χ²: with 19 degrees of freedom, 43.8 is
+    /// exceeded once in a thousand times. Neighbours, or classes at equal distances, would leave most subsets out.
     #[test]
     fn uniform_draws_every_subset_equally_often() {
         let (sampler, excluded, draws) = (Sampler::Uniform { classes: 8 }, [2, 5], 40_000);

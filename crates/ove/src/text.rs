@@ -1,11 +1,11 @@
-//! Raw text to sparse rows: words and n-grams, weighed by tf-idf.
+//! Raw text to sparse rows: words and n-grams, weighted by tf-idf.
 //!
 //! ```
 //! use ove::text::{Text, TextOptions};
 //!
 //! let texts = ["the cat sat", "the dog sat", "a bird"];
 //! let (text, rows) = Text::fit(&TextOptions::default(), &texts)?;
-//! assert_eq!(text.names().iter().collect::<Vec<_>>(), ["sat", "the"]); // in two texts each; others stand in one
+//! assert_eq!(text.names().iter().collect::<Vec<_>>(), ["sat", "the"]); // in two texts each; the others are in one
 //! assert_eq!(rows.rows().row(0).values, [0.5f32.sqrt(), 0.5f32.sqrt()]);
 //! assert!(text.rows(&["A bird?"]).rows().row(0).indices.is_empty());
 //! # Ok::<(), ove::Error>(())
@@ -17,9 +17,10 @@
 //! idf = ln((1 + texts) / (1 + texts with the term)) + 1
 //! ```
 //!
-//! and each row is scaled to unit length: the numbers of scikit-learn's `TfidfVectorizer`. Features are numbered by falling
-//! document frequency, equally frequent terms by name: whatever the threads, and so that the weights of frequent words
-//! lie side by side. Instead of a vocabulary, terms may be numbered by their hash ([`TextOptions::hash`]).
+//! and each row is scaled to unit length, as in scikit-learn's `TfidfVectorizer`. Features are numbered by decreasing
+//! document frequency, equally frequent terms by name. The order does not depend on the number of threads, and the weights
+//! of frequent words lie side by side. Instead of a vocabulary, terms may be numbered by their hash
+//! ([`TextOptions::hash`]).
 
 mod fit;
 mod hash;
@@ -35,14 +36,14 @@ use serde::{Deserialize, Serialize};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::platform::pool;
-pub(crate) use hash::word as hash_of_word;
+pub(crate) use hash::of_process as hash_of_name;
 pub use names::Names;
 use rows::Piece;
 pub(crate) use table::Table;
 use terms::Terms;
 
-/// How much text a thread takes at a time: enough that few terms are merged twice, little enough that the terms of a
-/// chunk stay in the cache.
+/// Bytes of text per chunk: large enough that few terms are merged twice, small enough that the terms of a chunk stay in
+/// the cache.
 const CHUNK_BYTES: usize = 4 << 20;
 
 /// The longest n-gram: a text of n words has n terms of each length.
@@ -53,13 +54,16 @@ const LONGEST_NGRAM: usize = 16;
 pub struct TextOptions {
     /// The longest n-gram: 1 for words alone, 2 for pairs of neighbours too.
     pub ngrams: usize,
-    /// In how many texts a term has to stand; not for hashed features.
+    /// Minimum number of texts that a term must occur in; not for hashed features.
     pub min_df: u32,
-    /// Number terms by their hash, below this, and keep no vocabulary.
+    /// Number of hashed features: terms are numbered by their hash, and there is no vocabulary.
+    ///
+    /// The feature of a term is ⌊h · hash / 2⁶⁴⌋, where h is `XXH3_64bits` (seed 0) of its UTF-8 bytes in lower case, the
+    /// words of an n-gram separated by single spaces.
     pub hash: Option<u32>,
-    /// Count a term 1 + ln(count) times.
+    /// Whether a term counts 1 + ln(count) instead of count.
     pub sublinear_tf: bool,
-    /// Weigh a term by its inverse document frequency.
+    /// Whether terms are weighted by their inverse document frequency.
     pub idf: bool,
 }
 
@@ -70,7 +74,10 @@ impl Default for TextOptions {
 }
 
 impl TextOptions {
-    /// Whether every setting lies in its range.
+    /// Checks that every setting is in its range.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for the first that is not.
     pub fn check(&self) -> Result<()> {
         let hash = self.hash.map(|hash| ("hash", u64::from(hash)));
         for (name, value) in [("ngrams", self.ngrams as u64), ("min-df", self.min_df.into())].into_iter().chain(hash) {
@@ -85,8 +92,9 @@ impl TextOptions {
     }
 }
 
-/// What turns texts into rows: settings, vocabulary and weights of terms. Only the settings go to JSON; a model file keeps
-/// the rest as tensors.
+/// The conversion of texts to rows: settings, vocabulary and weights of terms.
+///
+/// Only the settings are serialised as JSON; a model file keeps the rest as tensors.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Text {
@@ -100,7 +108,7 @@ pub struct Text {
     features: Table,
 }
 
-/// The table follows from the names.
+// The table follows from the names.
 impl PartialEq for Text {
     fn eq(&self, other: &Self) -> bool {
         (&self.options, &self.names, &self.idf) == (&other.options, &other.names, &other.idf)
@@ -108,7 +116,7 @@ impl PartialEq for Text {
 }
 
 impl Text {
-    /// Finds the vocabulary of texts, and makes their rows.
+    /// Finds the vocabulary of texts and converts them to rows.
     ///
     /// # Errors
     /// [`Error::Setting`] for a setting out of range, and for texts without a term that occurs often enough.
@@ -146,7 +154,7 @@ impl Text {
         Ok((Text { idf, ..text }, data))
     }
 
-    /// The counts of texts, and in how many texts more each hash stands.
+    /// The term counts of texts; adds the number of texts per feature to `frequencies`.
     fn count_hashed(&self, texts: &[&str], frequencies: &mut [u32]) -> Vec<Piece> {
         let pieces: Vec<Piece> = chunks(texts).par_iter().map(|texts| self.count(texts)).collect();
         for &feature in pieces.iter().flat_map(|piece| piece.indices()) {
@@ -155,8 +163,12 @@ impl Text {
         pieces
     }
 
-    /// This vocabulary with the terms of more texts after its own, where enough of these have them. Terms that are known keep their
-    /// weight, so that the rows of a text stay as they were; new ones are weighed by the new texts.
+    /// This vocabulary, followed by the new terms of more texts that occur in at least `min_df` of them.
+    ///
+    /// Known terms keep their weight, so the rows of a text keep their values; new terms are weighted by the new texts.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] if the settings are out of range.
     pub fn extended(&self, texts: &[&str]) -> Result<Text> {
         if self.options.hash.is_some() {
             return Ok(self.clone());
@@ -166,8 +178,8 @@ impl Text {
             let weights = idf(&self.options, texts.len(), &found.frequencies);
             let (mut names, mut known) = (self.names.clone(), self.idf.clone());
             for (at, name) in found.names.iter().enumerate() {
-                if self.features.get(terms::hash_of_name(name)).is_none() {
-                    names.push_with(|lines| lines.push_str(name));
+                if self.features.get(hash_of_name(name)).is_none() {
+                    names.push(name);
                     known.extend(weights.get(at));
                 }
             }
@@ -175,7 +187,10 @@ impl Text {
         })
     }
 
-    /// From settings, the name of each feature (none if features are hashes), and the weight of each (none without idf).
+    /// From settings, the name of each feature (none for hashed features) and its weight (none without idf).
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for a setting out of range, [`Error::Mismatch`] if names and weights do not match the settings.
     pub fn new(options: TextOptions, names: Names, idf: Vec<f32>) -> Result<Self> {
         options.check()?;
         let mut text = Text { options, features: Table::with_capacity(names.len()), names, idf };
@@ -187,7 +202,7 @@ impl Text {
             )));
         }
         for (name, feature) in text.names.iter().zip(0..) {
-            text.features.get_or_insert(terms::hash_of_name(name), feature);
+            text.features.get_or_insert(hash_of_name(name), feature);
         }
         Ok(text)
     }
@@ -197,17 +212,17 @@ impl Text {
         &self.options
     }
 
-    /// The term of each feature; none if features are hashes.
+    /// The term of each feature; none for hashed features.
     pub fn names(&self) -> &Names {
         &self.names
     }
 
-    /// The inverse document frequency of each feature; none if the settings do without.
+    /// The inverse document frequency of each feature; empty without idf.
     pub fn idf(&self) -> &[f32] {
         &self.idf
     }
 
-    /// How many features.
+    /// Number of features.
     pub fn len(&self) -> usize {
         self.options.hash.map_or(self.names.len(), |count| count as usize)
     }
@@ -217,7 +232,7 @@ impl Text {
         self.len() == 0
     }
 
-    /// The rows of texts. Terms outside the vocabulary count as absent.
+    /// Converts texts to rows; terms outside the vocabulary are ignored.
     pub fn rows(&self, texts: &[&str]) -> Dataset {
         pool::run(|| {
             let pieces = chunks(texts).par_iter().map(|texts| self.count(texts)).collect();
@@ -225,10 +240,11 @@ impl Text {
         })
     }
 
-    /// How often each text has each feature.
+    /// Counts the features of each text.
     fn count(&self, texts: &[&str]) -> Piece {
         let mut piece = Piece::with_capacity(texts.len());
-        let (mut terms, mut row) = (Terms::default(), Vec::new());
+        let seed = if self.options.hash.is_some() { hash::FEATURES } else { hash::process_seed() };
+        let (mut terms, mut row) = (Terms::new(seed), Vec::new());
         for text in texts {
             terms.read(text, self.options.ngrams);
             match self.options.hash {
@@ -241,24 +257,27 @@ impl Text {
     }
 }
 
-/// Finds the vocabulary of texts that come piece by piece: the same as [`Text::fit`] finds of all at once.
+/// Finds the vocabulary of texts that arrive piece by piece, with the same result as [`Text::fit`].
 pub struct Vocabulary {
     options: TextOptions,
     texts: usize,
     terms: fit::Merged,
-    /// In how many texts each hash stands, where terms are numbered so.
+    /// Number of texts per hashed feature.
     hashed: Vec<u32>,
 }
 
 impl Vocabulary {
-    /// Of no texts yet.
+    /// The vocabulary of no texts.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for a setting out of range.
     pub fn new(options: &TextOptions) -> Result<Self> {
         options.check()?;
         let hashed = vec![0; options.hash.unwrap_or(0) as usize];
         Ok(Vocabulary { options: *options, texts: 0, terms: fit::Merged::default(), hashed })
     }
 
-    /// Takes more texts.
+    /// Adds texts.
     pub fn add(&mut self, texts: &[&str]) {
         self.texts += texts.len();
         pool::run(|| {
@@ -271,7 +290,10 @@ impl Vocabulary {
         });
     }
 
-    /// What turns such texts into rows.
+    /// The vocabulary of all texts.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] if no term occurs in at least `min_df` texts.
     pub fn finish(self) -> Result<Text> {
         if self.options.hash.is_some() {
             let idf = idf(&self.options, self.texts, &self.hashed);
@@ -281,8 +303,7 @@ impl Vocabulary {
     }
 }
 
-/// What turns texts into rows of so many features, from the parts that a file keeps: one term per line, and the weight of
-/// each.
+/// A [`Text`] with this number of features from the parts in a file: one term per line, and the weight of each.
 pub(crate) fn from_parts(
     options: TextOptions,
     terms: &[u8],
@@ -291,19 +312,19 @@ pub(crate) fn from_parts(
 ) -> std::result::Result<Text, String> {
     let lines = std::str::from_utf8(terms).map_err(|e| format!("terms: {e}"))?;
     if !lines.is_empty() && !lines.ends_with('\n') {
-        return Err("terms that are cut short".into());
+        return Err("the list of terms is cut short".into());
     }
     if let Some(weight) = idf.iter().find(|weight| !weight.is_finite()) {
-        return Err(format!("the weight {weight} of a term, but weights are finite"));
+        return Err(format!("expected finite weights of terms, found {weight}"));
     }
     let text = Text::new(options, Names::from_lines(lines.to_owned()), idf).map_err(|e| e.to_string())?;
     if text.len() != features {
-        return Err(format!("{} terms for {features} features", text.len()));
+        return Err(format!("expected {features} terms, one per feature, found {}", text.len()));
     }
     Ok(text)
 }
 
-/// A hash as a number below `count`, by its high bits.
+/// Maps a hash to 0..count by its high bits.
 fn below(hash: u64, count: u32) -> u32 {
     ((u128::from(hash) * u128::from(count)) >> 64) as u32
 }

@@ -23,6 +23,7 @@ mod fit_data;
 mod label_weights;
 pub(crate) mod learning_rate;
 mod optimizer;
+mod run;
 mod stochastic;
 mod training;
 mod trees;
@@ -30,4 +31,5 @@ pub(crate) mod validation;
 
 pub use fit::{Chosen, Event, FitStart, Stop, Watch, fit, fit_with};
 pub use fit_data::FitData;
-pub use training::{Progress, Start, Trained, Training};
+pub use run::{Progress, Start};
+pub use training::{Trained, Training};

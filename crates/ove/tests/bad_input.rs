@@ -1,4 +1,5 @@
-//! What is wrong with data files as they come: each case ends in what a user would expect, with the place where it is wrong.
+//! What is wrong with data files as they come: each case ends in what a user would expect, with the place where it is
+//! wrong.
 
 use std::fs;
 use std::io::Write;
@@ -61,11 +62,11 @@ fn libsvm_leaves_out_what_cannot_be_read() {
     assert_eq!(
         told(&data),
         [
-            "a.svm:2:21: value '1e400', but values are finite 32-bit numbers",
-            "a.svm:3:7: feature 1 after 1, but features rise within a row",
-            "a.svm:4:2: byte 0xff, but text is UTF-8",
-            "a.svm:7:1: an empty label, but labels have a name",
-            "a.svm:8:1: no label, but every row needs one",
+            "a.svm:2:21: expected a finite 32-bit number, found '1e400'",
+            "a.svm:3:7: features must increase within a row, found 1 after 1",
+            "a.svm:4:2: expected UTF-8, found byte 0xff",
+            "a.svm:7:1: expected a label, found an empty one",
+            "a.svm:8:1: expected a label, found none",
         ]
     );
 }
@@ -77,7 +78,7 @@ fn ten_places_are_told_and_all_are_counted() {
     assert_eq!((data.len(), data.skipped.count(), told(&data).len()), (1, 30, 10));
     assert!(told(&data)[9].starts_with("a.svm:11:5: "));
     let all = "a 1:x\n".repeat(3);
-    assert_eq!(error("a.svm", all.as_bytes(), &skipping()), "a.svm: no rows, but there must be at least one");
+    assert_eq!(error("a.svm", all.as_bytes(), &skipping()), "a.svm: expected at least one row, found none");
 }
 
 #[test]
@@ -88,8 +89,8 @@ fn xmc_counts_what_it_leaves_out_as_rows() {
     assert_eq!(
         told(&data),
         [
-            "a.xmc:3:7: feature 9, but the header allows features up to 4",
-            "a.xmc:4:7: feature 1 again, but a row has each feature once",
+            "a.xmc:3:7: expected a feature from 0 to 4, as the header says, found 9",
+            "a.xmc:4:7: expected each feature once per row, found 1 again",
         ]
     );
 }
@@ -99,9 +100,9 @@ fn xmc_counts_what_it_leaves_out_as_rows() {
 fn a_header_that_lies_is_an_error_in_any_case() {
     for options in [ReadOptions::default(), skipping()] {
         let fewer = error("a.xmc", b"3 5 3\n0 1:1\n1 1:1\n", &options);
-        assert_eq!(fewer, "a.xmc:3: the end after 2 rows, but the header promises 3 rows");
+        assert_eq!(fewer, "a.xmc:3: expected 3 rows, as the header says, found 2");
         let more = error("a.xmc", b"1 5 3\n0 1:1\n1 1:1\n", &options);
-        assert_eq!(more, "a.xmc:3:1: row 2, but the header promises 1 rows");
+        assert_eq!(more, "a.xmc:3:1: expected 1 rows, as the header says, found more");
         let huge = error("a.xmc", b"18446744073709551615 5 3\n0 1:1\n", &options);
         assert!(huge.starts_with("a.xmc:2: the end after 1 rows"), "{huge}");
     }
@@ -116,7 +117,7 @@ fn a_truncated_gzip_is_an_error_in_any_case() {
     for options in [ReadOptions::default(), skipping()] {
         for length in [3, whole.len() / 2, whole.len() - 1] {
             let found = error("a.svm.gz", &whole[..length], &options);
-            assert_eq!(found, "a.svm.gz: gzip data cut short, but the file must be complete", "{length} bytes");
+            assert_eq!(found, "a.svm.gz: the gzip data are cut short", "{length} bytes");
         }
     }
 }
@@ -148,9 +149,9 @@ fn triples_leave_out_the_whole_document() {
     assert_eq!(
         told,
         [
-            "3:5: value 'x', but values are finite 32-bit numbers",
-            "6:3: word 1 again, but a document has each word once",
-            "8:1: 'nonsense', but a line is 'document word count'",
+            "3:5: expected a finite 32-bit number, found 'x'",
+            "6:3: expected each word once per document, found 1 again",
+            "8:1: expected 'document word count', found 'nonsense'",
         ]
     );
     assert_eq!(data.skipped.count(), 3);
@@ -166,7 +167,7 @@ fn texts_leave_out_lines() {
     let told: Vec<&str> = texts.skipped.first().collect();
     assert_eq!(told.len(), 3);
     assert!(told[0].starts_with("a.tsv:2:7: no tab"), "{}", told[0]);
-    assert_eq!(told[1], "a.tsv:3:3: byte 0xff, but text is UTF-8");
+    assert_eq!(told[1], "a.tsv:3:3: expected UTF-8, found byte 0xff");
     assert!(told[2].starts_with("a.tsv:5:10: "), "{}", told[2]);
 }
 

@@ -206,7 +206,7 @@ fn a_checkpoint_with_any_byte_changed_is_not_used() {
     fs::write(&path, [&bytes[..], b"x"].concat()).unwrap();
     assert!(Saved::open(&path).unwrap_err().to_string().contains("checksum is not at its end"));
     fs::write(&path, u64::MAX.to_le_bytes()).unwrap();
-    assert!(Saved::open(&path).unwrap_err().to_string().contains("a header of 18446744073709551615 bytes"));
+    assert!(Saved::open(&path).unwrap_err().to_string().contains("its header has 18446744073709551615 bytes"));
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn a_checkpoint_of_another_layout_is_refused() {
     let changed = [&bytes[..at], b"2", &bytes[at + 1..]].concat();
     fs::write(&path, changed).unwrap();
     let refused = Saved::open(&path).unwrap_err().to_string();
-    assert!(refused.ends_with("layout version 2, but this program reads version 3"), "{refused}");
+    assert!(refused.ends_with("it has layout version 2, and this program reads version 3"), "{refused}");
 }
 
 #[test]
@@ -237,14 +237,14 @@ fn other_data_and_other_options_are_refused_with_what_differs() {
     }
     let other = |what: &str| format!("the {what} are not those that the checkpoint was written with");
     let none = || json!({});
-    assert_eq!(refused(&sparse(SHAPE, 2, 0), none()), other("features or values of rows"));
+    assert_eq!(refused(&sparse(SHAPE, 2, 0), none()), other("features or values of the rows"));
     let fewer = sparse(Sparse { rows: 599, ..SHAPE }, 1, 0);
     assert_eq!(refused(&fewer, none()), "the data has 599 rows; the checkpoint was written with 600");
     let mut weighed = data();
     weighed.row_weights = vec![1.0; weighed.len()];
     weighed.row_weights[599] = 2.0;
-    assert_eq!(refused(&weighed, none()), other("weights of rows"));
+    assert_eq!(refused(&weighed, none()), other("weights of the rows"));
     let mut relabelled = data();
     relabelled.labels.renumber(|label| Some((label + 1) % 24));
-    assert_eq!(refused(&relabelled, none()), other("labels of rows"));
+    assert_eq!(refused(&relabelled, none()), other("labels of the rows"));
 }

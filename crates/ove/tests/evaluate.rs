@@ -1,6 +1,7 @@
 //! Evaluation against numbers from pen and paper.
 //!
-//! The model of each test has one feature a row, and row n has feature n alone: the weights of a feature are the scores of its row.
+//! The model of each test has one feature a row, and row n has feature n alone: the weights of a feature are the scores
+//! of its row.
 
 use ove::bound::Objective;
 use ove::model::Card;
@@ -93,8 +94,9 @@ fn ties_go_to_the_first_class() {
     near(of_label(3).ndcg_at_5, 0.5);
 }
 
-/// N = 111 training rows. With A = 0.55 and B = 1.5, C = (ln 111 − 1)·2.5^0.55 = 6.14025 and 1/p = 1 + C (N_l + 1.5)^−0.55:
-/// 1.48376 for 100 rows, 2.60252 for 10, 4.70953 for 1. Of these rows the frequent and the rare one are hit.
+/// N = 111 training rows. With A = 0.55 and B = 1.5, C = (ln 111 − 1)·2.5^0.55 = 6.14025 and 1/p = 1 + C (N_l +
+/// 1.5)^−0.55: 1.48376 for 100 rows, 2.60252 for 10, 4.70953 for 1. Of these rows the frequent and the rare one are
+/// hit.
 #[test]
 fn propensities_make_rare_classes_count_more() {
     let (model, data) = scoring(&[[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], [100, 10, 1]);
@@ -104,7 +106,8 @@ fn propensities_make_rare_classes_count_more() {
     near(psp(&[1, 1, 1]), 0.0);
 }
 
-/// Labels in ranks 1, 3 and 7. Beside them the best ranking has three labels in front; one more that the model never saw makes it four.
+/// Labels in ranks 1, 3 and 7. Beside them the best ranking has three labels in front; one more that the model never
+/// saw makes it four.
 #[test]
 fn several_labels_a_row() {
     let row = [7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0];
@@ -129,8 +132,8 @@ fn several_labels_a_row() {
     assert_eq!((e.rows, e.labels, e.unknown_rows), (2, 3, 1));
 }
 
-/// The propensities above. Of two labels the frequent one comes first and the other third; the best ranking starts with the other,
-/// and if there is a label without training rows, 1/p = 5.91288, with that.
+/// The propensities above. Of two labels the frequent one comes first and the other third; the best ranking starts with
+/// the other, and if there is a label without training rows, 1/p = 5.91288, with that.
 #[test]
 fn propensities_of_several_labels() {
     let (model, mut data) = scoring(&[[1.0, 0.0, 0.5]], [100, 10, 1]);
@@ -226,7 +229,8 @@ fn bound_is_that_of_the_objective_and_below_the_likelihood() {
     let (mut model, data) = scoring(&rows, [5, 50, 6, 40]);
     for &objective in BOUNDS {
         model.card.options = options(json!({ "objective": objective.name(), "merge": 2 }));
-        // Classes inside and outside C, several of them and all but one, and a row of an unknown class, which the bound leaves out.
+        // Classes inside and outside C, several of them and all but one, and a row of an unknown class, which the bound
+        // leaves out.
         for labels in
             [[&[3u32][..], &[0], &[2]], [&[1], &[2], &[1]], [&[0], &[], &[3]], [&[0, 3], &[1, 2, 3], &[3, 0, 1]]]
         {

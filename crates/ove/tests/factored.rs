@@ -279,7 +279,7 @@ fn shapes_that_do_not_fit_are_refused() {
     assert_eq!(shape("bias", json!([2, 2])), "bias [2, 2] for 4 classes and rank 3");
     assert_eq!(shape("bias", json!([4, 1])), "bias [4, 1] for 4 classes and rank 3");
     let rank = |rank: Value| card(&|card| card["options"]["scores"]["rank"] = rank.clone());
-    assert_eq!(rank(json!(0)), "vectors of no numbers");
+    assert_eq!(rank(json!(0)), "vectors of length 0");
     assert_eq!(rank(json!(5)), "feature_vectors [5, 3] for 4 classes and rank 5");
     assert_eq!(rank(json!(u64::MAX)), format!("feature_vectors [5, 3] for 4 classes and rank {}", u64::MAX));
     assert!(rank(json!(-1)).starts_with("metadata `ove`: "), "{}", rank(json!(-1)));
@@ -371,6 +371,6 @@ fn a_model_goes_on_with_new_rows_features_and_classes() {
 fn vectors_have_nothing_to_prune() {
     let (mut model, bytes) = saved_model();
     let refused = model.prune(0.1).unwrap_err().to_string();
-    assert_eq!(refused, "`prune` must be left out for factored scores, which have no small weights to drop, got 0.1");
+    assert_eq!(refused, "`prune` must be left out for factored scores, got 0.1");
     assert_eq!(model.to_bytes(), bytes);
 }

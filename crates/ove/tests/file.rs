@@ -116,7 +116,9 @@ proptest! {
     fn what_is_saved_comes_back(model in models()) {
         let bytes = saved(&model);
         let again = load(&bytes).unwrap();
-        let bits = |model: &Model| model.scores.linear().unwrap().table().iter().map(|w| w.to_bits()).collect::<Vec<_>>();
+        let bits = |model: &Model| -> Vec<u32> {
+            model.scores.linear().unwrap().table().iter().map(|w| w.to_bits()).collect()
+        };
         prop_assert_eq!(bits(&again), bits(&model));
         prop_assert_eq!(&again, &model);
         prop_assert_eq!(saved(&again), bytes);
@@ -238,7 +240,7 @@ fn a_broken_card_is_an_error() {
     let kind = with_card(|card| card["options"]["scores"]["kind"] = "quadratic".into());
     assert!(reason(&kind).starts_with("metadata `ove`: unknown variant `quadratic`"), "{}", reason(&kind));
     let none = with_card(|card| card["options"]["scores"] = Value::Null);
-    assert_eq!(reason(&none), "the card does not say which scores the model has");
+    assert_eq!(reason(&none), "no kind of scores in the card");
 }
 
 #[test]
@@ -348,7 +350,7 @@ fn a_damaged_vocabulary_is_an_error() {
     let (mut header, data) = parts(&bytes);
     let mut changed = data.to_vec();
     *changed.last_mut().unwrap() = b' ';
-    assert_eq!(reason(&joined(&header, &changed)), "terms that are cut short");
+    assert_eq!(reason(&joined(&header, &changed)), "the list of terms is cut short");
     *changed.last_mut().unwrap() = 0xff;
     assert!(reason(&joined(&header, &changed)).starts_with("terms: invalid utf-8"));
     let terms = header.as_object_mut().unwrap().remove("terms").unwrap();

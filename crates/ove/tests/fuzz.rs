@@ -1,5 +1,5 @@
-//! A short run of every fuzz target on stable Rust without any tool: its corpus, and inputs made from it by a fixed seed.
-//! `make fuzz` runs the same targets long, guided by coverage.
+//! A short run of every fuzz target on stable Rust without any tool: its corpus, and inputs made from it by a fixed
+//! seed. `make fuzz` runs the same targets long, guided by coverage.
 
 #[path = "../../../fuzz/src/lib.rs"]
 mod targets;

@@ -1,5 +1,5 @@
-//! Rows that training does not see: they end a run that only memorises, they prefer a rate that suits the data, and they
-//! fit the temperature.
+//! Rows that training does not see: they end a run that only memorises, they prefer a rate that suits the data, and
+//! they fit the temperature.
 
 use std::ops::ControlFlow;
 
@@ -85,7 +85,7 @@ fn a_run_that_only_memorises_is_ended() {
         // Other held-out rows may end it elsewhere.
         let mut without = Training::new(Examples::of(&rows), &options, Start::default()).unwrap();
         let refused = without.restore(&Saved::open(&path).unwrap()).unwrap_err().to_string();
-        assert!(refused.starts_with("the held-out rows are not those"), "{refused}");
+        assert!(refused.starts_with("the validation rows are not those"), "{refused}");
     }
 }
 

@@ -1,5 +1,5 @@
-//! Model files from strangers: whatever they hold, loading ends in a model or an error, without a panic and without more
-//! memory than the file is large.
+//! Model files from strangers: whatever they hold, loading ends in a model or an error, without a panic and without
+//! more memory than the file is large.
 
 #![allow(unsafe_code)] // to count what is allocated
 

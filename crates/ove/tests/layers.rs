@@ -1,8 +1,8 @@
 //! Modules import downwards: a file of a layer uses its own and those below it, and the files of a layer use each other
 //! without going round in a circle. Read from the sources, so that a new file or a new import is found.
 //!
-//! A parent and its children may use each other: a parent declares them and passes on their names, and what a child takes
-//! from `super` is what the parent offers to all of them.
+//! A parent and its children may use each other: a parent declares them and passes on their names, and what a child
+//! takes from `super` is what the parent offers to all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -64,10 +64,10 @@ fn code_of(text: &str) -> String {
             end + 1
         } else if rest.starts_with("'\\") {
             find(at + 3, "'") + 1
-        } else if rest.starts_with('\'') {
-            let length = rest[1..].chars().next().map_or(1, char::len_utf8);
+        } else if let Some(quoted) = rest.strip_prefix('\'') {
+            let length = quoted.chars().next().map_or(1, char::len_utf8);
             // Otherwise it begins a lifetime.
-            if rest[1 + length..].starts_with('\'') { at + length + 2 } else { at + 1 }
+            if quoted[length..].starts_with('\'') { at + length + 2 } else { at + 1 }
         } else {
             at += rest.chars().next().map_or(1, char::len_utf8);
             continue;
@@ -187,7 +187,7 @@ fn violations(sources: &Sources) -> Vec<String> {
         tests.extend(files.into_iter().map(|name| [parent, &[name]].concat()));
     }
     code.retain(|module, _| !(1..=module.len()).any(|length| tests.contains(&module[..length])));
-    let root = vec!["lib".to_owned()];
+    let root = ["lib".to_owned()];
     let names = code.remove(&root[..]).map(|code| passed_on(&code)).unwrap_or_default();
     let layer = |name: &str| LAYERS.iter().position(|layer| *layer == name);
 

@@ -48,7 +48,8 @@ proptest! {
     ) {
         let (own, label_weights): (Vec<f64>, Vec<f64>) = labels.into_iter().unzip();
         let scores = [&own, &rest[1..]].concat();
-        let of_labels = |scores: &mut [f64]| objective.of_labels(scores, &label_weights, inside, &weights, &mut vec![7.0]);
+        let of_labels =
+            |scores: &mut [f64]| objective.of_labels(scores, &label_weights, inside, &weights, &mut vec![7.0]);
         let mut gradient = scores.clone();
         let at = of_labels(&mut gradient);
         let one_by_one = |(label, weight): (&f64, &f64)| {
@@ -103,8 +104,8 @@ proptest! {
         prop_assert_eq!(exact, sampled);
     }
 
-    /// Over all classes that may be drawn alone, each for all others: the sum that the logarithm is of is right on average,
-    /// and so its logarithm too small (Jensen), unless all scores are the same.
+    /// Over all classes that may be drawn alone, each for all others: the sum that the logarithm is of is right on
+    /// average, and so its logarithm too small (Jensen), unless all scores are the same.
     #[test]
     fn a_sampled_softmax_is_too_small_on_average(scores in prop::collection::vec(-5.0..5.0, 3..12)) {
         let rest = (scores.len() - 1) as f64;

@@ -172,23 +172,20 @@ fn solvers_that_scores_do_not_have_are_refused() {
     for (settings, expected) in [
         (
             json!({ "scores": "trees", "solver": "batch" }),
-            "`solver` must be left out for trees, which have one of their own, got batch",
+            "`solver` must be left out for trees, which have their own, got batch",
         ),
         (
             json!({ "trees": 2, "solver": "stochastic" }),
-            "`solver` must be left out for trees, which have one of their own, got stochastic",
+            "`solver` must be left out for trees, which have their own, got stochastic",
         ),
-        (
-            json!({ "rank": 2, "solver": "batch" }),
-            "`solver` must be stochastic for factored scores, whose objective is not concave, got batch",
-        ),
+        (json!({ "rank": 2, "solver": "batch" }), "`solver` must be stochastic for factored scores, got batch"),
         (
             json!({ "solver": "batch", "objective": "sampled-softmax" }),
             "`solver` must be stochastic for the objective sampled-softmax, got batch",
         ),
         (
             json!({ "solver": "batch", "cells": 9 }),
-            "`cells` must be left out for the batch solver, which shares no weights, got 9",
+            "`cells` must be left out for the batch solver, whose weights are dense, got 9",
         ),
         (json!({ "scores": "linear", "solver": "forest" }), "`solver` must be one of stochastic, batch, got `forest`"),
     ] {
@@ -198,7 +195,7 @@ fn solvers_that_scores_do_not_have_are_refused() {
 
 #[test]
 fn values_out_of_range_are_refused_with_the_range() {
-    let negative = "be a number that is at least 0, got -1";
+    let negative = "be a number of at least 0, got -1";
     for (settings, expected) in [
         (json!({ "l2": -1 }), format!("`l2` must {negative}")),
         (json!({ "learning_rate": 0 }), "`learning-rate` must be a positive number, got 0".into()),
@@ -218,7 +215,7 @@ fn values_out_of_range_are_refused_with_the_range() {
         (json!({ "solver": "batch", "iterations": 0 }), "`iterations` must be at least 1, got 0".into()),
         (
             json!({ "objective": "merged", "sampler": "rivals", "classes": 1 }),
-            "`classes` must be at least 2 for merged rivals, got 1".into(),
+            "`classes` must be at least 2 for the objective merged with the sampler rivals, got 1".into(),
         ),
     ] {
         assert_eq!(refused(settings.clone()), expected, "{settings}");
@@ -227,10 +224,7 @@ fn values_out_of_range_are_refused_with_the_range() {
     let mut options = options(json!({ "scores": "linear" }));
     for bad in [f64::NAN, f64::INFINITY] {
         options.l2 = Some(bad);
-        assert_eq!(
-            options.check().unwrap_err().to_string(),
-            format!("`l2` must be a number that is at least 0, got {bad}")
-        );
+        assert_eq!(options.check().unwrap_err().to_string(), format!("`l2` must be a number of at least 0, got {bad}"));
     }
 }
 

@@ -143,12 +143,13 @@ proptest! {
         let alpha = objective::bouchard_alpha_from(&f, start);
         let sum: f64 = f.iter().map(|f| softplus_sigmoid(f - alpha).1).sum();
         prop_assert!((sum - 1.0).abs() < 1e-12, "sum {sum} at {alpha} from {start}");
-        let (best, other) = (objective::bouchard_at(&mut f.clone(), alpha), objective::bouchard_at(&mut f.clone(), alpha + away));
+        let at = |alpha: f64| objective::bouchard_at(&mut f.clone(), alpha);
+        let (best, other) = (at(alpha), at(alpha + away));
         prop_assert!(other <= best + 1e-12 * best.abs().max(1.0));
     }
 
-    /// Proposition 3: for two classes Bouchard's α is the mean of the scores, and the estimate is f_k = 2 log N_k + c, by its formula
-    /// and by optimisation alike.
+    /// Proposition 3: for two classes Bouchard's α is the mean of the scores, and the estimate is f_k = 2 log N_k + c,
+    /// by its formula and by optimisation alike.
     #[test]
     fn proposition_3(n in counts(2..3), f in scores(2..3, 30.0)) {
         prop_assert!((objective::bouchard_alpha(&f) - (f[0] + f[1]) / 2.0).abs() < 1e-10);

@@ -97,36 +97,36 @@ fn libsvm_without_labels() {
 #[test]
 fn libsvm_errors() {
     let long = format!("1 1:{}", "9x".repeat(1000));
-    let number = |found: &str| format!("{found}, but values are finite 32-bit numbers");
+    let number = |place: &str, found: &str| format!(":{place}: expected a finite 32-bit number, found '{found}'");
     errors(
         "a.svm",
         &[
-            ("", ": no rows, but there must be at least one"),
-            ("\n# nothing\n", ": no rows, but there must be at least one"),
-            ("1 1:1\n2 1:1 3:nan", &number(":2:9: value 'nan'")),
-            ("1 1:-inf", &number(":1:5: value '-inf'")),
-            ("1 1:1e400 2:1", &number(":1:5: value '1e400'")),
-            ("1 1:x", &number(":1:5: value 'x'")),
-            ("1 1:", &number(":1:5: value ''")),
-            ("1 1:2:3", &number(":1:5: value '2:3'")),
-            ("1 1:\u{1b}[2J", &number(":1:5: value '\\u{1b}[2J'")),
-            (&long, &number(&format!(":1:5: value '{}…'", "9x".repeat(20)))),
-            ("1 \t5:1 3:1", ":1:8: feature 3 after 5, but features rise within a row"),
-            ("1 5:0 5:1", ":1:7: feature 5 after 5, but features rise within a row"),
-            ("1 4294967295:1", ":1:3: feature 4294967295, but features go up to 4294967294"),
-            ("1 99999999999999999999:1", ":1:3: feature 99999999999999999999, but features go up to 4294967294"),
-            ("1 -1:1", ":1:3: feature '-1', but features are whole numbers from 0"),
-            ("1 :1", ":1:3: feature '', but features are whole numbers from 0"),
-            ("1 2:1 x", ":1:7: 'x', but an entry is feature:value"),
-            ("1 1:1\n 1:1", ":2:1: no label, but every row needs one"),
-            ("1:1", ":1:1: no label, but every row needs one"),
-            (",2 1:1", ":1:1: an empty label, but labels have a name"),
-            ("2,,3 1:1", ":1:3: an empty label, but labels have a name"),
-            ("2, 1:1", ":1:3: an empty label, but labels have a name"),
-            ("1 weight:-2 1:1", ":1:10: weight '-2', but weights are finite and not negative"),
-            ("1 weight:inf 1:1", ":1:10: weight 'inf', but weights are finite and not negative"),
-            ("1 1:1 weight:2", ":1:7: feature 'weight', but features are whole numbers from 0"),
-            ("1 weight:1 weight:2", ":1:12: feature 'weight', but features are whole numbers from 0"),
+            ("", ": expected at least one row, found none"),
+            ("\n# nothing\n", ": expected at least one row, found none"),
+            ("1 1:1\n2 1:1 3:nan", &number("2:9", "nan")),
+            ("1 1:-inf", &number("1:5", "-inf")),
+            ("1 1:1e400 2:1", &number("1:5", "1e400")),
+            ("1 1:x", &number("1:5", "x")),
+            ("1 1:", &number("1:5", "")),
+            ("1 1:2:3", &number("1:5", "2:3")),
+            ("1 1:\u{1b}[2J", &number("1:5", "\\u{1b}[2J")),
+            (&long, &number("1:5", &format!("{}…", "9x".repeat(20)))),
+            ("1 \t5:1 3:1", ":1:8: features must increase within a row, found 3 after 5"),
+            ("1 5:0 5:1", ":1:7: features must increase within a row, found 5 after 5"),
+            ("1 4294967295:1", ":1:3: expected a feature up to 4294967294, found 4294967295"),
+            ("1 99999999999999999999:1", ":1:3: expected a feature up to 4294967294, found 99999999999999999999"),
+            ("1 -1:1", ":1:3: expected a feature, a whole number from 0, found '-1'"),
+            ("1 :1", ":1:3: expected a feature, a whole number from 0, found ''"),
+            ("1 2:1 x", ":1:7: expected feature:value, found 'x'"),
+            ("1 1:1\n 1:1", ":2:1: expected a label, found none"),
+            ("1:1", ":1:1: expected a label, found none"),
+            (",2 1:1", ":1:1: expected a label, found an empty one"),
+            ("2,,3 1:1", ":1:3: expected a label, found an empty one"),
+            ("2, 1:1", ":1:3: expected a label, found an empty one"),
+            ("1 weight:-2 1:1", ":1:10: expected a weight, finite and at least 0, found '-2'"),
+            ("1 weight:inf 1:1", ":1:10: expected a weight, finite and at least 0, found 'inf'"),
+            ("1 1:1 weight:2", ":1:7: expected a feature, a whole number from 0, found 'weight'"),
+            ("1 weight:1 weight:2", ":1:12: expected a feature, a whole number from 0, found 'weight'"),
         ],
     );
 }
@@ -154,11 +154,11 @@ fn class_weights() {
     assert_eq!(with("10\t0.5\n\nsour cherry 3\r\n"), Ok(vec![1.0, 3.0, 0.5]));
     assert_eq!(with(""), Ok(vec![1.0; 3]));
     for (text, expected) in [
-        ("10 1\nmusic 2\n", "w.txt:2:1: class 'music', but no row has this class"),
-        ("10 1\n10 1\n", "w.txt:2:1: class '10', but each class stands once"),
-        ("10\n", "w.txt:1:1: '10', but a line is 'class weight'"),
-        ("10 NaN\n", "w.txt:1:4: weight 'NaN', but weights are finite and not negative"),
-        ("10 -1\n", "w.txt:1:4: weight '-1', but weights are finite and not negative"),
+        ("10 1\nmusic 2\n", "w.txt:2:1: expected a class, found 'music', which no row has"),
+        ("10 1\n10 1\n", "w.txt:2:1: expected each class once, found '10' again"),
+        ("10\n", "w.txt:1:1: expected 'class weight', found '10'"),
+        ("10 NaN\n", "w.txt:1:4: expected a weight, finite and at least 0, found 'NaN'"),
+        ("10 -1\n", "w.txt:1:4: expected a weight, finite and at least 0, found '-1'"),
     ] {
         assert_eq!(with(text), Err(expected.into()));
     }
@@ -190,25 +190,25 @@ fn xmc_errors() {
     errors(
         "a.txt",
         &[
-            ("2 6 5\n0 1:1\n", ":2: the end after 1 rows, but the header promises 2 rows"),
-            ("1 6 5\n0 1:1\n0 2:1\n", ":3:1: row 2, but the header promises 1 rows"),
-            ("1 6 5\n0 1:1 6:1\n", ":2:7: feature 6, but the header allows features up to 5"),
-            ("1 6 5\n0,5 1:1\n", ":2:3: label 5, but the header allows labels up to 4"),
-            ("1 6 0\n0 1:1\n", ":2:1: label 0, but the header allows no labels"),
-            ("1 6 5\n0,x 1:1\n", ":2:3: label 'x', but labels are whole numbers from 0"),
-            ("1 6 5\n0 3:1 1:1 3:0\n", ":2:11: feature 3 again, but a row has each feature once"),
-            ("1 6 5\n0 3:nan\n", ":2:5: value 'nan', but values are finite 32-bit numbers"),
-            ("1 6 5\n0 weight:x 3:1\n", ":2:10: weight 'x', but weights are finite and not negative"),
-            ("1 6 5\n 1:1\n", ":2:1: no label, but every row needs one"),
-            ("1 6 5\n\n", ":2:1: no label, but every row needs one"),
-            ("0 6 5\n", ": no rows, but there must be at least one"),
-            ("1 4294967296 5\n", ":1:3: 4294967296, but at most 4294967295 are possible"),
+            ("2 6 5\n0 1:1\n", ":2: expected 2 rows, as the header says, found 1"),
+            ("1 6 5\n0 1:1\n0 2:1\n", ":3:1: expected 1 rows, as the header says, found more"),
+            ("1 6 5\n0 1:1 6:1\n", ":2:7: expected a feature from 0 to 5, as the header says, found 6"),
+            ("1 6 5\n0,5 1:1\n", ":2:3: expected a label from 0 to 4, as the header says, found 5"),
+            ("1 6 0\n0 1:1\n", ":2:1: expected no label, as the header says, found 0"),
+            ("1 6 5\n0,x 1:1\n", ":2:3: expected a label, a whole number from 0, found 'x'"),
+            ("1 6 5\n0 3:1 1:1 3:0\n", ":2:11: expected each feature once per row, found 3 again"),
+            ("1 6 5\n0 3:nan\n", ":2:5: expected a finite 32-bit number, found 'nan'"),
+            ("1 6 5\n0 weight:x 3:1\n", ":2:10: expected a weight, finite and at least 0, found 'x'"),
+            ("1 6 5\n 1:1\n", ":2:1: expected a label, found none"),
+            ("1 6 5\n\n", ":2:1: expected a label, found none"),
+            ("0 6 5\n", ": expected at least one row, found none"),
+            ("1 4294967296 5\n", ":1:3: expected at most 4294967295, found 4294967296"),
         ],
     );
     let options = ReadOptions { format: Some(Format::Xmc), ..ReadOptions::default() };
-    for (text, place) in [("1 6\n", "a:1:1: '1 6'"), ("1 -6 5\n", "a:1:3: '-6'"), ("\n1 6 5\n", "a:1:1: ''")] {
+    for (text, place, found) in [("1 6\n", "a:1:1", "1 6"), ("1 -6 5\n", "a:1:3", "-6"), ("\n1 6 5\n", "a:1:1", "")] {
         let error = Files::new(&[("a", text.as_bytes())]).error(&options);
-        assert_eq!(error, format!("{place}, but the first line is 'rows features labels'"));
+        assert_eq!(error, format!("{place}: expected 'rows features labels', found '{found}'"));
     }
 }
 
@@ -236,29 +236,29 @@ fn idx() {
 fn idx_errors() {
     let with = |bytes: &[u8], at: usize, value: u8| [&bytes[..at], &[value], &bytes[at + 1..]].concat();
     let longer = |bytes: &[u8]| [bytes, &[0]].concat();
-    let promise = "but the header promises 2 images of 3 bytes";
-    let pixels = "but an image has 1 to 4294967295 pixels";
+    let promise = "expected 2 images of 3 bytes, found";
+    let pixels = "expected images of 1 to 4294967295 pixels, found";
     for (images, expected) in [
-        (IMAGES[..18].into(), format!("the end within image 1, {promise}")),
-        (IMAGES[..10].into(), "the end within the header, but it has 16 bytes".into()),
-        (longer(IMAGES), format!("more data at the end, {promise}")),
-        (with(IMAGES, 3, 1), "magic number 0x00000801, but images have 0x00000803".into()),
-        (with(IMAGES, 10, 1), "the end within image 1, but the header promises 2 images of 771 bytes".into()),
-        (with(IMAGES, 8, 255), format!("images of 4278190081 x 3 pixels, {pixels}")),
-        (with(IMAGES, 15, 0), format!("images of 1 x 0 pixels, {pixels}")),
+        (IMAGES[..18].into(), format!("{promise} the end of the file within image 1")),
+        (IMAGES[..10].into(), "expected a header of 16 bytes, found fewer".into()),
+        (longer(IMAGES), format!("{promise} more data")),
+        (with(IMAGES, 3, 1), "expected the magic number 0x00000803 of images, found 0x00000801".into()),
+        (with(IMAGES, 10, 1), "expected 2 images of 771 bytes, found the end of the file within image 1".into()),
+        (with(IMAGES, 8, 255), format!("{pixels} 4278190081 x 3")),
+        (with(IMAGES, 15, 0), format!("{pixels} 1 x 0")),
     ] {
         assert_eq!(error(&[("images", &images), ("labels", LABELS)]), format!("images: {expected}"));
     }
     for (labels, expected) in [
-        (with(LABELS, 7, 3), "3 labels, but there are 2 images"),
-        (LABELS[..9].into(), "the end after 1 labels, but the header promises 2"),
-        (LABELS[..6].into(), "the end within the header, but it has 8 bytes"),
-        (longer(LABELS), "more data at the end, but the header promises 2 labels"),
-        (IMAGES.into(), "magic number 0x00000803, but labels have 0x00000801"),
+        (with(LABELS, 7, 3), "expected 2 labels, one per image, found 3"),
+        (LABELS[..9].into(), "expected 2 labels, found 1"),
+        (LABELS[..6].into(), "expected a header of 8 bytes, found fewer"),
+        (longer(LABELS), "expected 2 labels, found more data"),
+        (IMAGES.into(), "expected the magic number 0x00000801 of labels, found 0x00000803"),
     ] {
         assert_eq!(error(&[("images", IMAGES), ("labels", &labels)]), format!("labels: {expected}"));
     }
-    let missing = "no file labels-idx1-ubyte or labels-idx1-ubyte.gz beside it, but every row needs a label";
+    let missing = "expected the labels beside it, found neither labels-idx1-ubyte nor labels-idx1-ubyte.gz";
     assert_eq!(error(&[("images-idx3-ubyte", IMAGES)]), format!("images-idx3-ubyte: {missing}"));
 }
 
@@ -314,24 +314,24 @@ fn arff_without_labels() {
 #[test]
 fn arff_row_errors() {
     for (row, expected) in [
-        ("{3 1}", ":8:2: attribute 3, but attributes go from 0 to 2"),
-        ("{x 1}", ":8:2: attribute x, but attributes go from 0 to 2"),
-        ("{1 1,0 1}", ":8:6: attribute 0 after 1, but attributes rise within a row"),
-        ("{2 apple,2 apple}", ":8:10: attribute 2 after 2, but attributes rise within a row"),
-        ("{0 1,2 plum}", ":8:8: value 'plum', but attribute kind has no such value"),
-        ("1,2,apple", ":8:3: value 2, but attribute round is 0 or 1"),
-        ("1,x,apple", ":8:3: value 'x', but values are finite 32-bit numbers"),
-        ("NaN,1,apple", ":8:1: value 'NaN', but values are finite 32-bit numbers"),
-        ("{0 1", ":8:5: the end of the line, but a sparse row is '{attribute value,…}'"),
-        ("{0 1,", ":8:6: the end of the line, but a name or value must stand here"),
-        ("{0 1} x", ":8:7: 'x', but the line must end here"),
-        ("{0 ?}", ":8:4: a missing value, but every value must be known"),
-        ("1,1,?", ":8:5: a missing value, but every value must be known"),
-        ("1,1", ":8:4: the end after 2 values, but there are 3 attributes"),
-        ("1,1,apple,2", ":8:11: value 4, but there are 3 attributes"),
-        ("1,,apple", ":8:3: ',apple', but a name or value must stand here"),
-        ("1,1,'apple", ":8:5: a quote that does not end, but it must end on its line"),
-        ("", ": no rows, but there must be at least one"),
+        ("{3 1}", ":8:2: expected an attribute from 0 to 2, found '3'"),
+        ("{x 1}", ":8:2: expected an attribute from 0 to 2, found 'x'"),
+        ("{1 1,0 1}", ":8:6: attributes must increase within a row, found 0 after 1"),
+        ("{2 apple,2 apple}", ":8:10: attributes must increase within a row, found 2 after 2"),
+        ("{0 1,2 plum}", ":8:8: expected a value of attribute kind, found 'plum'"),
+        ("1,2,apple", ":8:3: expected 0 or 1 for attribute round, found '2'"),
+        ("1,x,apple", ":8:3: expected a finite 32-bit number, found 'x'"),
+        ("NaN,1,apple", ":8:1: expected a finite 32-bit number, found 'NaN'"),
+        ("{0 1", ":8:5: expected '{attribute value,…}', found the end of the line"),
+        ("{0 1,", ":8:6: expected a name or a value, found the end of the line"),
+        ("{0 1} x", ":8:7: expected the end of the line, found 'x'"),
+        ("{0 ?}", ":8:4: expected a value, found a missing one"),
+        ("1,1,?", ":8:5: expected a value, found a missing one"),
+        ("1,1", ":8:4: expected 3 values, one per attribute, found 2"),
+        ("1,1,apple,2", ":8:11: expected 3 values, one per attribute, found value 4"),
+        ("1,,apple", ":8:3: expected a name or a value, found ',apple'"),
+        ("1,1,'apple", ":8:5: expected a closing quote, found the end of the line"),
+        ("", ": expected at least one row, found none"),
     ] {
         errors("a.arff", &[(&format!("{FRUIT}{row}\n"), expected)]);
     }
@@ -339,32 +339,38 @@ fn arff_row_errors() {
 
 #[test]
 fn arff_header_errors() {
-    let unmarked = ": no label attribute, but the last attribute must be nominal or the number of labels be given";
+    let unmarked = ": expected label attributes, found none; give the number of labels if they are the last attributes";
     errors(
         "a.arff",
         &[
-            ("@relation r\n", ": no line @data, but it must stand above the rows"),
-            ("@relation r\n1,2\n", ":2:1: '1,2', but a header has @relation, @attribute and @data"),
-            ("@attribute a string", ":1:14: type 'string', but types are numeric, real, integer and {value,…}"),
-            ("@attribute a {b,b}", ":1:17: value 'b' again, but values differ"),
-            ("@attribute a {b", ":1:16: the end of the line, but a list of values is '{value,…}'"),
-            ("@attribute a {}", ":1:15: '}', but a name or value must stand here"),
+            ("@relation r\n", ": expected a line @data above the rows, found none"),
+            ("@relation r\n1,2\n", ":2:1: expected @relation, @attribute or @data, found '1,2'"),
+            ("@attribute a string", ":1:14: expected the type numeric, real, integer or {value,…}, found 'string'"),
+            ("@attribute a {b,b}", ":1:17: expected each value once, found 'b' again"),
+            ("@attribute a {b", ":1:16: expected '{value,…}', found the end of the line"),
+            ("@attribute a {}", ":1:15: expected a name or a value, found '}'"),
             (
                 "@attribute a {b}\n@attribute d {e}\n@data\n",
-                ":1: attribute a is nominal, but features are numeric or {0,1}",
+                ":1: expected features that are numeric or {0,1}, found the nominal attribute a",
             ),
             (
                 "@attribute TAG_a {0}\n@attribute TAG_b real\n@data\n",
-                ":1: attribute TAG_a is nominal, but several labels are numeric or {0,1}",
+                ":1: expected several labels that are numeric or {0,1}, found the nominal attribute TAG_a",
             ),
             ("@attribute a real\n@data\n1", unmarked),
-            ("@relation 'r: -C 2'\n@data\n", ": -C 2 in the name of the relation, but there are 0 attributes"),
-            ("@attribute TAG_a real\n@attribute TAG_a real\n@data\n", ":2: label TAG_a again, but labels differ"),
-            ("@attribute TAG_a real\n@attribute TAG_b real\n@data\n0,0", ":4:1: no label, but every row needs one"),
+            (
+                "@relation 'r: -C 2'\n@data\n",
+                ": expected at most 0 labels, the number of attributes, found -C 2 in @relation",
+            ),
+            (
+                "@attribute TAG_a real\n@attribute TAG_a real\n@data\n",
+                ":2: expected each label once, found TAG_a again",
+            ),
+            ("@attribute TAG_a real\n@attribute TAG_b real\n@data\n0,0", ":4:1: expected a label, found none"),
         ],
     );
     let xml: (&str, &[u8]) = ("s.xml", b"<label name=\"z\"/>");
-    let expected = "s.xml: label 'z', but the file has no such attribute";
+    let expected = "s.xml: expected names of attributes, found the label 'z'";
     assert_eq!(error(&[("s.arff", FRUIT.as_bytes()), xml]), expected);
 }
 
@@ -394,32 +400,32 @@ fn triples() {
 #[test]
 fn triples_errors() {
     for (content, expected) in [
-        ("1 4 1\n", ":1:3: word 4, but the vocabulary has 3"),
-        ("1 0 1\n", ":1:3: word '0', but numbers go from 1 to 4294967295"),
-        ("4 1 1\n", ":1:1: document 4, but t.label has 3 labels"),
-        ("2 1 1\n1 1 1\n", ":2:1: document 1 after 2, but documents rise"),
-        ("1 2 1\n1 1 1\n1 2 1\n2 1 1\n", ":3:3: word 2 again, but a document has each word once"),
-        ("1 2 inf\n", ":1:5: value 'inf', but values are finite 32-bit numbers"),
-        ("1 2\n", ":1:1: '1 2', but a line is 'document word count'"),
-        ("", ": no rows, but there must be at least one"),
+        ("1 4 1\n", ":1:3: expected a word from 1 to 3, the size of the vocabulary, found 4"),
+        ("1 0 1\n", ":1:3: expected a word, a number from 1 to 4294967295, found '0'"),
+        ("4 1 1\n", ":1:1: expected a document from 1 to 3, the number of labels in t.label, found 4"),
+        ("2 1 1\n1 1 1\n", ":2:1: documents must not decrease, found 1 after 2"),
+        ("1 2 1\n1 1 1\n1 2 1\n2 1 1\n", ":3:3: expected each word once per document, found 2 again"),
+        ("1 2 inf\n", ":1:5: expected a finite 32-bit number, found 'inf'"),
+        ("1 2\n", ":1:1: expected 'document word count', found '1 2'"),
+        ("", ": expected at least one row, found none"),
     ] {
         let files = [&[("t.data", content.as_bytes())], &BESIDE[..]].concat();
         assert_eq!(error(&files), format!("t.data{expected}"));
     }
     let rows: (&str, &[u8]) = ("t.data", b"1 1 1\n2 1 1\n");
-    assert_eq!(error(&[rows]), "t.data: no file t.label or t.label.gz beside it, but every row needs a label");
+    assert_eq!(error(&[rows]), "t.data: expected the labels beside it, found neither t.label nor t.label.gz");
     for (labels, map, expected) in [
-        ("1\nx\n", "a 1\n", "t.label:2:1: class 'x', but numbers go from 0 to 4294967295"),
-        ("1\n\n1\n", "a 1\n", "t.label:2:1: '', but a line is the number of a class"),
-        ("1\n2\n", "a 2\n", "t.label:1:1: class 1, but the map file does not name it"),
-        ("1\n2\n", "a 2\na 1\n", "t.map:2:1: 'a 1', but each name and number stands once"),
-        ("1\n2\n", "a 2\nb x\n", "t.map:2:3: class 'x', but numbers go from 0 to 4294967295"),
-        ("1\n2\n", "a\n", "t.map:1:1: 'a', but a line is 'name number'"),
+        ("1\nx\n", "a 1\n", "t.label:2:1: expected a class, a number from 0 to 4294967295, found 'x'"),
+        ("1\n\n1\n", "a 1\n", "t.label:2:1: expected the number of a class, found ''"),
+        ("1\n2\n", "a 2\n", "t.label:1:1: expected a class that the map file names, found 1"),
+        ("1\n2\n", "a 2\na 1\n", "t.map:2:1: expected each name and number once, found 'a 1' again"),
+        ("1\n2\n", "a 2\nb x\n", "t.map:2:3: expected a class, a number from 0 to 4294967295, found 'x'"),
+        ("1\n2\n", "a\n", "t.map:1:1: expected 'name number', found 'a'"),
     ] {
         assert_eq!(error(&[rows, ("t.label", labels.as_bytes()), ("t.map", map.as_bytes())]), expected);
     }
     let gap = Files::new(&[("t.data", b"1 1 1\n4000000000 1 1\n")]).error(&unlabelled());
-    assert_eq!(gap, "t.data:2:1: document 4000000000, but at most 1000 without words follow 1");
+    assert_eq!(gap, "t.data:2:1: expected at most 1000 documents without words after 1, found document 4000000000");
 }
 
 fn texts(name: &str, content: &[u8], options: &ReadOptions) -> Texts {
@@ -487,31 +493,31 @@ fn fasttext() {
 fn text_errors() {
     let long = format!("{}b\n", "text\tlabel\n".repeat(400_000));
     for (name, content, format, expected) in [
-        ("a.tsv", "a\tb\nc\n".as_bytes(), None, ":2:2: no tab, but a line is 'text<TAB>label label …'"),
-        ("a.tsv", long.as_bytes(), None, ":400001:2: no tab, but a line is 'text<TAB>label label …'"),
-        ("a.tsv", b"a\tb\nc\t \n", None, ":2:1: no label, but every row needs one"),
-        ("a.tsv", b"a\tb\tx\n", None, ":1:5: weight 'x', but weights are finite and not negative"),
-        ("a.tsv", b"a\tb\t1\t\n", None, ":1:7: a fourth column, but a line has a text, labels and a weight"),
-        ("a.tsv", b"\n \n", None, ": no rows, but there must be at least one"),
-        ("a.tsv", b"", None, ": no rows, but there must be at least one"),
-        ("a.tsv", b"a\tb\n\xc3\xa9\xff\tb\n", None, ":2:3: byte 0xff, but text is UTF-8"),
-        ("a.tsv", b"\xef\xbb\xbfab\xff", None, ":1:3: byte 0xff, but text is UTF-8"),
-        ("a", b"tree", Some(Format::TsvLabelFirst), ":1:5: no tab, but a line is 'label label …<TAB>text'"),
-        ("a", b"__label__a x\ny\n", None, ":2:1: no label, but every row needs one"),
-        ("a", b"__label__a __label__ x\n", None, ":1:12: an empty label, but labels have a name"),
+        ("a.tsv", "a\tb\nc\n".as_bytes(), None, ":2:2: expected 'text<TAB>label label …', found no tab"),
+        ("a.tsv", long.as_bytes(), None, ":400001:2: expected 'text<TAB>label label …', found no tab"),
+        ("a.tsv", b"a\tb\nc\t \n", None, ":2:1: expected a label, found none"),
+        ("a.tsv", b"a\tb\tx\n", None, ":1:5: expected a weight, finite and at least 0, found 'x'"),
+        ("a.tsv", b"a\tb\t1\t\n", None, ":1:7: expected a text, labels and a weight, found a fourth column"),
+        ("a.tsv", b"\n \n", None, ": expected at least one row, found none"),
+        ("a.tsv", b"", None, ": expected at least one row, found none"),
+        ("a.tsv", b"a\tb\n\xc3\xa9\xff\tb\n", None, ":2:3: expected UTF-8, found byte 0xff"),
+        ("a.tsv", b"\xef\xbb\xbfab\xff", None, ":1:3: expected UTF-8, found byte 0xff"),
+        ("a", b"tree", Some(Format::TsvLabelFirst), ":1:5: expected 'label label …<TAB>text', found no tab"),
+        ("a", b"__label__a x\ny\n", None, ":2:1: expected a label, found none"),
+        ("a", b"__label__a __label__ x\n", None, ":1:12: expected a label, found an empty one"),
         (
             "a.svm",
             b"1 1:1\n",
             None,
-            ": rows of numbers (libsvm), but texts are wanted; the format tsv reads any lines as texts",
+            ": expected texts, found rows of numbers (libsvm); the format tsv reads any lines as texts",
         ),
-        ("a", b"1 1:1\n", Some(Format::Libsvm), ": rows of numbers, but texts are wanted"),
+        ("a", b"1 1:1\n", Some(Format::Libsvm), ": expected texts, found rows of numbers"),
     ] {
         let files = Files::new(&[(name, content)]);
         let error = read_texts(&files.1, &ReadOptions { format, ..ReadOptions::default() }).unwrap_err().to_string();
         assert_eq!(error.replace(&format!("{}/", files.0.path().display()), ""), format!("{name}{expected}"));
     }
-    assert_eq!(error(&[("a.tsv", b"a\tb\n")]), "a.tsv: raw text, but rows of numbers are wanted");
+    assert_eq!(error(&[("a.tsv", b"a\tb\n")]), "a.tsv: expected rows of numbers, found raw text");
 }
 
 /// Several pieces, each with numbers of its own for its labels.
@@ -542,18 +548,18 @@ fn damaged_gzip() {
     let text: String = (0..2000).map(|n| format!("{} {}:0.{n}\n", n % 7, n + 1)).collect();
     let packed = gzip(text.as_bytes());
     for end in [5, packed.len() / 2, packed.len() - 1] {
-        let expected = "a.gz: gzip data cut short, but the file must be complete";
+        let expected = "a.gz: the gzip data are cut short";
         assert_eq!(error(&[("a.gz", &packed[..end])]), expected);
     }
     let mut changed = packed.clone();
     changed[packed.len() - 8] ^= 1; // the checksum
-    assert_eq!(error(&[("a.gz", &changed)]), "a.gz: damaged gzip data, but the file must be intact");
+    assert_eq!(error(&[("a.gz", &changed)]), "a.gz: the gzip data are damaged");
 }
 
 #[test]
 fn text_is_utf8() {
-    assert_eq!(error(&[("a.svm", b"1 1:1\n2 1:\xff\n")]), "a.svm:2:5: byte 0xff, but text is UTF-8");
-    assert_eq!(error(&[("a.arff", b"@relation \xc3\n")]), "a.arff:1:11: byte 0xc3, but text is UTF-8");
+    assert_eq!(error(&[("a.svm", b"1 1:1\n2 1:\xff\n")]), "a.svm:2:5: expected UTF-8, found byte 0xff");
+    assert_eq!(error(&[("a.arff", b"@relation \xc3\n")]), "a.arff:1:11: expected UTF-8, found byte 0xc3");
     assert_eq!(show(&data(&[("a.svm", "naïve 1:1".as_bytes())])), ["naïve 1:1"]);
 }
 
@@ -571,7 +577,7 @@ fn formats_are_told_apart() {
         assert_eq!(data(&[(name, text.as_bytes())]).len(), 1, "{text}");
     }
     let known = "libsvm, xmc, idx, arff, triples, tsv, tsv-label-first, fasttext";
-    let unknown = format!("a.csv: a format that cannot be told, but the known ones are {known}");
+    let unknown = format!("a.csv: the format cannot be detected; give one of {known}");
     for text in ["1,2,3\n", "a text with words: two\n", "5\n"] {
         assert_eq!(error(&[("a.csv", text.as_bytes())]), unknown);
     }

@@ -1,5 +1,7 @@
-//! What is written comes back: rows in every format that a file may have, and predictions of every kind of model, to the bit.
+//! What is written comes back: rows in every format that a file may have, and predictions of every kind of model, to
+//! the bit.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -168,7 +170,8 @@ proptest! {
         let header = [&[0, 0, 8, 3][..], &count, &2u32.to_be_bytes(), &3u32.to_be_bytes()].concat();
         fs::write(&path, [header, images.iter().flat_map(|image| image.1.clone()).collect()].concat()).unwrap();
         let labels: Vec<u8> = images.iter().map(|image| image.0).collect();
-        fs::write(folder.path().join("train-labels-idx1-ubyte"), [&[0, 0, 8, 1][..], &count, &labels].concat()).unwrap();
+        let labels = [&[0, 0, 8, 1][..], &count, &labels].concat();
+        fs::write(folder.path().join("train-labels-idx1-ubyte"), labels).unwrap();
         let data = read(&path, &ReadOptions::default()).unwrap();
         for (n, (label, pixels)) in images.iter().enumerate() {
             prop_assert_eq!(&data.classes[data.labels[n][0] as usize], &label.to_string());
@@ -180,18 +183,25 @@ proptest! {
     }
 
     #[test]
-    fn texts_come_back(texts in prop::collection::vec(("[^\t\r\n\u{feff}]{0,20}x", prop::collection::btree_set("[a-z,:#]{1,5}", 1..4)), 1..8)) {
-        let tsv: String = texts.iter().map(|(text, labels)| format!("{text}\t{}\n", joined(labels, " ", String::clone))).collect();
+    fn texts_come_back(texts in prop::collection::vec(
+        ("[^\t\r\n\u{feff}]{0,20}x", prop::collection::btree_set("[a-z,:#]{1,5}", 1..4)), 1..8,
+    )) {
+        let line = |(text, labels): &(String, BTreeSet<String>)| format!("{text}\t{}\n", joined(labels, " ", String::clone));
+        let tsv: String = texts.iter().map(line).collect();
         let fasttext: String = texts
             .iter()
-            .map(|(text, labels)| format!("{} {}\n", joined(labels, " ", |label| format!("__label__{label}")), text.trim_ascii()))
+            .map(|(text, labels)| {
+                format!("{} {}\n", joined(labels, " ", |label| format!("__label__{label}")), text.trim_ascii())
+            })
             .collect();
         for (format, content) in [(Format::Tsv, tsv), (Format::Fasttext, fasttext)] {
             let options = ReadOptions { format: Some(format), ..ReadOptions::default() };
-            let Input::Texts(found) = read_bytes("texts".as_ref(), content.into_bytes(), &options).unwrap() else { panic!("rows") };
+            let input = read_bytes("texts".as_ref(), content.into_bytes(), &options).unwrap();
+            let Input::Texts(found) = input else { panic!("rows") };
             for (n, (text, labels)) in texts.iter().enumerate() {
                 prop_assert_eq!(found.texts()[n].trim_ascii(), text.trim_ascii());
-                let names: Vec<&str> = found.labels[n].iter().map(|&label| found.classes[label as usize].as_str()).collect();
+                let name = |&label: &u32| found.classes[label as usize].as_str();
+                let names: Vec<&str> = found.labels[n].iter().map(name).collect();
                 prop_assert_eq!(names, labels.iter().map(String::as_str).collect::<Vec<_>>());
             }
         }

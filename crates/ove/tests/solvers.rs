@@ -115,7 +115,8 @@ fn a_view_of_rows_is_those_rows() {
     }
 }
 
-/// With twice as many cells as weights few of them share one, and with a fifth of them most of what was learnt is still there.
+/// With twice as many cells as weights few of them share one, and with a fifth of them most of what was learnt is still
+/// there.
 #[test]
 fn shared_cells_learn_nearly_as_much() {
     let (train, test) = (sparse(Sparse { rows: 4000, ..SHAPE }, 1, 0), sparse(SHAPE, 1, 1));
@@ -151,8 +152,8 @@ fn a_sampled_softmax_of_all_classes_is_the_softmax() {
     }
 }
 
-/// At w = 0 the estimate of log(1 + 39) varies with what rivals are drawn, and is too small on average (Jensen), by less
-/// the more is drawn.
+/// At w = 0 the estimate of log(1 + 39) varies with what rivals are drawn, and is too small on average (Jensen), by
+/// less the more is drawn.
 #[test]
 fn a_sampled_softmax_is_too_small_on_average() {
     let data = sparse(SHAPE, 1, 0);
@@ -199,9 +200,10 @@ fn another_seed_gives_other_bits() {
     assert_ne!(with(4), with(5));
 }
 
-/// The bound that a run reports at its first batch is taken at w = 0, where the truth is known: log ½ for one-vs-each, for each label and
-/// each class that is no label of the row. One SGD step from there moves the bias of each class along the gradient of eq. 16, also
-/// known. Averaged over seeds both must agree; a wrong weight would be off by its factor.
+/// The bound that a run reports at its first batch is taken at w = 0, where the truth is known: log ½ for one-vs-each,
+/// for each label and each class that is no label of the row. One SGD step from there moves the bias of each class
+/// along the gradient of eq. 16, also known. Averaged over seeds both must agree; a wrong weight would be off by its
+/// factor.
 #[test]
 fn sampled_bound_and_gradient_are_unbiased() {
     let data = sparse(Sparse { rows: 30, features: 20, classes: 7, entries: 4, signal: 0.5 }, 2, 0);
@@ -345,8 +347,8 @@ fn a_row_weight_repeats_a_row() {
     }
 }
 
-/// Three classes and one feature, by the condition of the maximum: λw is the gradient of Σ_n Σ_{y ∈ Y} log p(y | y and the classes
-/// outside Y). The last row has every class, and so no part in it.
+/// Three classes and one feature, by the condition of the maximum: λw is the gradient of Σ_n Σ_{y ∈ Y} log p(y | y and
+/// the classes outside Y). The last row has every class, and so no part in it.
 #[test]
 fn labels_are_told_from_the_classes_that_the_row_does_not_have() {
     let mut data = Dataset::new(1, ["0", "1", "2"].map(String::from).to_vec());
@@ -474,8 +476,8 @@ fn a_rate_that_is_too_large_is_an_error() {
     }
 }
 
-/// An objective ten times as bad as at w = 0 is found out at the end of an epoch, also that of merged rivals, whose value
-/// at w = 0 is far nearer to zero than that of one-vs-each.
+/// An objective ten times as bad as at w = 0 is found out at the end of an epoch, also that of merged rivals, whose
+/// value at w = 0 is far nearer to zero than that of one-vs-each.
 #[test]
 fn an_objective_far_below_that_of_nothing_is_an_error() {
     let data = sparse(SHAPE, 1, 0);
@@ -527,20 +529,20 @@ fn what_does_not_fit_together_is_an_error() {
         message(Examples::new(data.rows(), &one_class, &[], 1), linear()),
         "training needs at least 2 classes, got 1"
     );
-    assert_eq!(message(good, json!({})), "`scores` must be given for a run, got none");
-    assert_eq!(message(good, json!({ "l2": -1.0 })), "`l2` must be a number that is at least 0, got -1");
+    assert_eq!(message(good, json!({})), "`scores` must be given, got none");
+    assert_eq!(message(good, json!({ "l2": -1.0 })), "`l2` must be a number of at least 0, got -1");
     assert_eq!(
         message(good, with(&linear(), json!({ "class_weight": [1.0, 1.0] }))),
         "2 class weights do not match 5 classes"
     );
     assert_eq!(
         message(good, json!({ "class_weight": [-1.0, 1.0, 1.0, 1.0, 1.0] })),
-        "`class-weight` must be a number that is at least 0, got -1"
+        "`class-weight` must be a number of at least 0, got -1"
     );
     assert_eq!(message(good, json!({ "cells": 4 })), "`cells` must be at least the number of classes, 5, got 4");
     assert_eq!(
         message(good, json!({ "cells": 9, "solver": "batch" })),
-        "`cells` must be left out for the batch solver, which shares no weights, got 9"
+        "`cells` must be left out for the batch solver, whose weights are dense, got 9"
     );
     assert_eq!(message(good, json!({ "classes": 0 })), "`classes` must be at least 1, got 0");
 }

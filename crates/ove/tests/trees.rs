@@ -10,7 +10,8 @@ use crate::fitted::{self, options, with};
 
 const CLASSES: usize = 200;
 
-/// Class k has the words k and k + 1 of its own and a few that all classes share; with `several`, a row may have two neighbours.
+/// Class k has the words k and k + 1 of its own and a few that all classes share; with `several`, a row may have two
+/// neighbours.
 fn data(rows: usize, several: bool, seed: u64) -> Dataset {
     let mut random = Stream::of(&[seed, 77]);
     let mut data = Dataset::new(CLASSES + 31, (0..CLASSES).map(|k| format!("c{k:03}")).collect());
@@ -115,9 +116,9 @@ fn a_file_gives_the_same_trees_back() {
     }
 }
 
-/// Every tensor of the file, with one number changed at a time. One that is no number, or beyond every place, is refused
-/// wherever it stands. With its lowest bit changed, an order of classes or a number of leaves is refused; others are
-/// refused too, or are what another model would have in their place, and nothing else.
+/// Every tensor of the file, with one number changed at a time. One that is no number, or beyond every place, is
+/// refused wherever it stands. With its lowest bit changed, an order of classes or a number of leaves is refused;
+/// others are refused too, or are what another model would have in their place, and nothing else.
 #[test]
 fn a_file_with_a_number_changed_is_refused_or_that_of_another_model() {
     let train = data(500, false, 0);

@@ -1,7 +1,12 @@
-//! What a request asks: texts or rows of features, and how many classes. Read by hand, so that an error says where it
-//! is and what is allowed there.
+//! What a request asks for: texts or rows of features, and the number of classes. An error names the field it is about.
 
-use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{DeserializeOwned, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 
 use super::answer::Fault;
 use super::served::{Keys, Served};
@@ -69,106 +74,185 @@ pub struct Explain {
     pub top: usize,
 }
 
+/// The body of `POST /predict`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PredictBody {
+    text: Option<String>,
+    texts: Option<Vec<String>>,
+    features: Option<Features>,
+    top: Option<Top>,
+}
+
+/// The body of `POST /explain`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExplainBody {
+    class: String,
+    text: Option<String>,
+    features: Option<Entries>,
+    top: Option<Top>,
+}
+
+/// One row, or several.
+enum Features {
+    One(Entries),
+    Several(Vec<Entries>),
+}
+
+/// A row: features and their values.
+type Entries = BTreeMap<String, Number>;
+
+/// A number of classes or words.
+#[derive(Deserialize)]
+#[serde(try_from = "f64")]
+struct Top(usize);
+
+/// The value of a feature.
+#[derive(Deserialize)]
+#[serde(try_from = "f64")]
+struct Number(f32);
+
+impl TryFrom<f64> for Top {
+    type Error = String;
+
+    fn try_from(number: f64) -> Result<Self, String> {
+        if number.fract() == 0.0 && (1.0..=MOST_CLASSES as f64).contains(&number) {
+            return Ok(Top(number as usize));
+        }
+        Err(format!("expected a whole number from 1 to {MOST_CLASSES}, got {number}"))
+    }
+}
+
+impl TryFrom<f64> for Number {
+    type Error = String;
+
+    fn try_from(number: f64) -> Result<Self, String> {
+        if number.abs() <= GREATEST {
+            return Ok(Number(number as f32));
+        }
+        Err(format!("expected a number from -1e9 to 1e9, got {number:?}"))
+    }
+}
+
+impl<'de> Deserialize<'de> for Features {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        /// By hand, since of an untagged enum serde only says that no variant matched.
+        struct OneOrSeveral;
+
+        impl<'de> Visitor<'de> for OneOrSeveral {
+            type Value = Features;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of features and values, or an array of such objects")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Features, A::Error> {
+                Deserialize::deserialize(MapAccessDeserializer::new(map)).map(Features::One)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Features, A::Error> {
+                Deserialize::deserialize(SeqAccessDeserializer::new(seq)).map(Features::Several)
+            }
+        }
+
+        deserializer.deserialize_any(OneOrSeveral)
+    }
+}
+
 impl Predict {
     /// Reads a request.
-    pub fn read(value: &Value, served: &Served) -> Result<Self, Fault> {
-        let object = object(value, &["text", "texts", "features", "top"])?;
-        let input = input(object, served, true)?.ok_or_else(|| nothing_given(served, true))?;
-        Ok(Predict { input, top: top(object, 5)? })
+    pub fn read(value: Value, served: &Served) -> Result<Self, Fault> {
+        let PredictBody { text, texts, features, top } = parse(value)?;
+        let texts = [text.map(|text| ("text", vec![text])), texts.map(|texts| ("texts", texts))];
+        let input = input(texts.into_iter().flatten().collect(), features, served)?;
+        let names = if served.takes_texts() { "`text`, `texts` or `features`" } else { "`features`" };
+        let input = input.ok_or_else(|| Fault::unprocessable(format!("{names} must be given")))?;
+        Ok(Predict { input, top: top.map_or(5, |Top(top)| top) })
     }
 }
 
 impl Explain {
     /// Reads a request.
-    pub fn read(value: &Value, served: &Served) -> Result<Self, Fault> {
-        let object = object(value, &["class", "text", "features", "top"])?;
-        let name = object.get("class").and_then(Value::as_str);
-        let name = name.ok_or_else(|| Fault::unprocessable("class: it has to be given, as a string"))?;
-        let class = served.class(name).ok_or_else(|| {
+    pub fn read(value: Value, served: &Served) -> Result<Self, Fault> {
+        let ExplainBody { class: name, text, features, top } = parse(value)?;
+        let class = served.class(&name).ok_or_else(|| {
             let error = format!("class: the model has no `{name}`; GET /classes?prefix= lists those it has");
             Fault::new(axum::http::StatusCode::NOT_FOUND, error)
         })?;
-        Ok(Explain { class, input: input(object, served, false)?, top: top(object, 10)? })
+        let texts = text.map(|text| ("text", vec![text]));
+        let input = input(texts.into_iter().collect(), features.map(Features::One), served)?;
+        Ok(Explain { class, input, top: top.map_or(10, |Top(top)| top) })
     }
 }
 
-fn object<'a>(value: &'a Value, allowed: &[&str]) -> Result<&'a Map<String, Value>, Fault> {
-    let object = value.as_object().ok_or_else(|| Fault::unprocessable("the body has to be a JSON object"))?;
-    match object.keys().find(|key| !allowed.contains(&key.as_str())) {
-        Some(key) => Err(Fault::unprocessable(format!("`{key}` is unknown; allowed are {}", allowed.join(", ")))),
-        None => Ok(object),
+/// A body as the fields it may have; an error starts with the path of the value that it is about.
+fn parse<T: DeserializeOwned>(value: Value) -> Result<T, Fault> {
+    // Of an array, serde would take the fields of a struct in order.
+    if !value.is_object() {
+        return Err(Fault::unprocessable("the body must be a JSON object"));
     }
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        let error = error.into_inner().to_string();
+        Fault::unprocessable(if path == "." || error.starts_with("unknown field") {
+            error
+        } else {
+            format!("{path}: {error}")
+        })
+    })
 }
 
-fn top(object: &Map<String, Value>, usual: usize) -> Result<usize, Fault> {
-    let Some(value) = object.get("top") else { return Ok(usual) };
-    let whole = value.as_f64().filter(|top| top.fract() == 0.0 && (1.0..=MOST_CLASSES as f64).contains(top));
-    let error = || Fault::unprocessable(format!("top is {value}, but it is a whole number from 1 to {MOST_CLASSES}"));
-    whole.map(|top| top as usize).ok_or_else(error)
-}
-
-/// The one of `text`, `texts` and `features` that is given.
-fn input(object: &Map<String, Value>, served: &Served, several: bool) -> Result<Option<Input>, Fault> {
-    let given: Vec<&str> = ["text", "texts", "features"].into_iter().filter(|key| object.contains_key(*key)).collect();
-    match given[..] {
-        [] => Ok(None),
-        [key] => of(key, &object[key], served, several).map(Some),
-        _ => Err(Fault::unprocessable(format!("{} are given, but only one may be", given.join(" and ")))),
+/// The one kind of input that is given, if any.
+fn input(
+    mut texts: Vec<(&'static str, Vec<String>)>,
+    features: Option<Features>,
+    served: &Served,
+) -> Result<Option<Input>, Fault> {
+    let given: Vec<&str> = texts.iter().map(|(field, _)| *field).chain(features.as_ref().map(|_| "features")).collect();
+    if given.len() > 1 {
+        let error = format!("only one kind of input may be given, got `{}`", given.join("` and `"));
+        return Err(Fault::unprocessable(error));
     }
-}
-
-fn of(key: &str, value: &Value, served: &Served, several: bool) -> Result<Input, Fault> {
-    if key != "features" && !served.takes_texts() {
-        return Err(Fault::unprocessable(format!("{key}: the model was not trained on texts; give it features")));
-    }
-    let string = |value: &Value| value.as_str().map(str::to_owned);
-    match (key, value) {
-        ("text", value) => {
-            let text = string(value).ok_or_else(|| Fault::unprocessable("text has to be a string"))?;
-            Ok(Input::Texts(vec![text]))
+    if let Some((field, texts)) = texts.pop() {
+        if !served.takes_texts() {
+            let error = format!("{field}: the model was not trained on texts; give it `features`");
+            return Err(Fault::unprocessable(error));
         }
-        ("texts", Value::Array(texts)) => {
-            check_count(key, texts.len())?;
-            let texts: Option<Vec<String>> = texts.iter().map(string).collect();
-            texts.map(Input::Texts).ok_or_else(|| Fault::unprocessable("texts has to be an array of strings"))
-        }
-        ("texts", _) => Err(Fault::unprocessable("texts has to be an array of strings")),
-        (_, Value::Object(entries)) => Ok(Input::Rows(vec![row("features", entries, served)?])),
-        (_, Value::Array(rows)) if several => {
-            check_count(key, rows.len())?;
-            let row = |(n, value): (usize, &Value)| match value {
-                Value::Object(entries) => row(&format!("features[{n}]"), entries, served),
-                _ => Err(Fault::unprocessable(format!("features[{n}] has to be an object of features and values"))),
-            };
-            Ok(Input::Rows(rows.iter().enumerate().map(row).collect::<Result<_, _>>()?))
-        }
-        _ => Err(Fault::unprocessable("features has to be an object of features and values")),
+        check_count(field, texts.len())?;
+        return Ok(Some(Input::Texts(texts)));
     }
+    let rows = match features {
+        None => return Ok(None),
+        Some(Features::One(entries)) => vec![row("features", &entries, served)?],
+        Some(Features::Several(rows)) => {
+            check_count("features", rows.len())?;
+            let row = |(n, entries): (usize, &Entries)| row(&format!("features[{n}]"), entries, served);
+            rows.iter().enumerate().map(row).collect::<Result<_, _>>()?
+        }
+    };
+    Ok(Some(Input::Rows(rows)))
 }
 
-fn check_count(key: &str, count: usize) -> Result<(), Fault> {
+fn check_count(field: &str, count: usize) -> Result<(), Fault> {
     match count {
         1..=MOST_ROWS => Ok(()),
-        _ => Err(Fault::unprocessable(format!("{key}: {count} rows, but there may be 1 to {MOST_ROWS}"))),
+        _ => Err(Fault::unprocessable(format!("{field}: expected 1 to {MOST_ROWS} rows, got {count}"))),
     }
 }
 
-/// A row of features, rising.
-fn row(at: &str, entries: &Map<String, Value>, served: &Served) -> Result<Vec<(u32, f32)>, Fault> {
+/// A row of features in rising order.
+fn row(path: &str, entries: &Entries, served: &Served) -> Result<Vec<(u32, f32)>, Fault> {
     let keys = served.keys();
     let mut row = Vec::with_capacity(entries.len());
-    for (key, value) in entries {
-        let number = value.as_f64().filter(|value| value.abs() <= GREATEST);
-        let number = number.ok_or_else(|| {
-            Fault::unprocessable(format!("{at}: `{key}` is {value}, but a value is a number from -1e9 to 1e9"))
-        })?;
+    for (key, &Number(value)) in entries {
         let feature = match keys {
             Keys::Names => served.feature(key),
             Keys::Numbers => Some(feature_number(key).ok_or_else(|| {
-                Fault::unprocessable(format!("{at}: `{key}`, but the features of this model are numbers from 0"))
+                Fault::unprocessable(format!("{path}: the features of this model are numbers from 0, got `{key}`"))
             })?),
         };
-        row.extend(feature.map(|feature| (feature, number as f32)));
+        row.extend(feature.map(|feature| (feature, value)));
     }
     row.sort_unstable_by_key(|&(feature, _)| feature);
     Ok(row)
@@ -178,15 +262,6 @@ fn row(at: &str, entries: &Map<String, Value>, served: &Served) -> Result<Vec<(u
 fn feature_number(key: &str) -> Option<u32> {
     let plain = key.bytes().all(|byte| byte.is_ascii_digit()) && (key.len() == 1 || !key.starts_with('0'));
     if plain && key.len() <= 9 { key.parse().ok() } else { None }
-}
-
-fn nothing_given(served: &Served, several: bool) -> Fault {
-    let names = match (served.takes_texts(), several) {
-        (true, true) => "text, texts or features",
-        (true, false) => "text or features",
-        (false, _) => "features",
-    };
-    Fault::unprocessable(format!("{names} has to be given"))
 }
 
 #[cfg(test)]

@@ -73,7 +73,7 @@ async fn counted(State(server): State<Arc<Server>>, request: Request, next: Next
 async fn predict(State(server): State<Arc<Server>>, request: Request) -> Answer {
     let value = body::json(request).await?;
     let served = server.served();
-    let asked = Predict::read(&value, &served)?;
+    let asked = Predict::read(value, &served)?;
     let predictions = server.work.predict(&served, asked, &server.metrics).await?;
     let predictions: Vec<Value> = predictions.iter().map(|top| labelled(&served, top)).collect();
     Ok(json(&json!({ "predictions": predictions })))
@@ -93,7 +93,7 @@ fn labelled(served: &Served, top: &[Prediction]) -> Value {
 async fn explain_class(State(server): State<Arc<Server>>, request: Request) -> Answer {
     let value = body::json(request).await?;
     let served = server.served();
-    let asked = Explain::read(&value, &served)?;
+    let asked = Explain::read(value, &served)?;
     Ok(json(&server.work.run(move || explain::explain(&served, &asked)).await?))
 }
 

@@ -111,7 +111,8 @@ mod tests {
             for &objective in Objective::ALL {
                 // What is drawn stands for itself where all classes are: a sampled softmax is the softmax.
                 let objective = if objective.is_sampled() { Objective::Softmax } else { objective };
-                // A row that has every class but one leaves Bouchard's bound two classes; with none left it has no value.
+                // A row that has every class but one leaves Bouchard's bound two classes; with none left it has no
+                // value.
                 let merged = if objective == Objective::Merged { &merged[..] } else { &[] };
                 check(objective, merged, &scores, &labels);
             }

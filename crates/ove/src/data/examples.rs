@@ -1,4 +1,4 @@
-//! Rows to train or to measure on: a view of rows with their classes and weights, and an index of those that count.
+//! Rows to train or evaluate on: a view of rows with their labels and weights, and an index of the rows that belong to it.
 //!
 //! Held-out rows, the rows of a node of a tree and the parts of a split are views of the same rows with different
 //! indices; nothing is copied. A row keeps its number, whatever the index, so that its random numbers stay its own.
@@ -10,18 +10,18 @@ use super::labels::Labels;
 use super::rows::{Row, Rows};
 use crate::error::{Error, Result};
 
-/// Some rows with their classes.
+/// A subset of rows with their labels and weights.
 #[derive(Debug, Clone, Copy)]
 pub struct Examples<'a> {
     /// All rows.
     pub rows: Rows<'a>,
     /// The classes of each row, below `classes`.
     pub labels: &'a Labels,
-    /// How often each row counts; empty: once.
+    /// The weight of each row; empty if every row has weight 1.
     pub row_weights: &'a [f64],
-    /// K.
+    /// Number of classes, K.
     pub classes: usize,
-    /// Which rows these are, rising; all if `None`.
+    /// The ids of these rows, increasing; all rows if `None`.
     index: Option<&'a [u32]>,
 }
 
@@ -36,9 +36,9 @@ impl<'a> Examples<'a> {
         Examples::new(data.rows(), &data.labels, &data.row_weights, data.classes.len())
     }
 
-    /// The rows with these numbers, which rise.
+    /// The rows with these ids, which must increase.
     pub fn with_index(self, index: &'a [u32]) -> Self {
-        debug_assert!(index.is_sorted_by(|a, b| a < b), "row numbers rise");
+        debug_assert!(index.is_sorted_by(|a, b| a < b), "row ids increase");
         Examples { index: Some(index), ..self }
     }
 
@@ -57,18 +57,18 @@ impl<'a> Examples<'a> {
         self.len() == 0
     }
 
-    /// The numbers of the rows, rising.
+    /// The ids of the rows, increasing.
     pub fn ids(&self) -> impl Iterator<Item = usize> + Clone + use<'a> {
         let index = self.index;
         (0..self.len()).map(move |n| index.map_or(n, |index| index[n] as usize))
     }
 
-    /// The number of the `n`-th row.
+    /// The id of the `n`-th of these rows.
     pub fn id(&self, n: usize) -> usize {
         self.index.map_or(n, |index| index[n] as usize)
     }
 
-    /// The numbers of the rows that lie in a range of all rows.
+    /// The ids of these rows within a range of all rows.
     pub(crate) fn ids_within(&self, range: Range<usize>) -> impl Iterator<Item = u32> + use<'a> {
         let (all, some) = match self.index {
             None => (range.start as u32..range.end as u32, &[][..]),
@@ -80,7 +80,7 @@ impl<'a> Examples<'a> {
         all.chain(some.iter().copied())
     }
 
-    /// Calls `visit` with the number of each row and the row; mapped rows are evicted on the way.
+    /// Calls `visit` with the id of each row and the row; mapped rows are evicted on the way.
     pub(crate) fn each(&self, mut visit: impl FnMut(usize, Row<'a>)) {
         let Some(mapped) = self.rows.mapped() else {
             return self.ids().for_each(|id| visit(id, self.rows.row(id)));
@@ -91,7 +91,7 @@ impl<'a> Examples<'a> {
         }
     }
 
-    /// How often a row counts.
+    /// The weight of a row.
     #[inline]
     pub fn weight(&self, id: usize) -> f64 {
         self.row_weights.get(id).copied().unwrap_or(1.0)
@@ -104,7 +104,7 @@ impl<'a> Examples<'a> {
         counts
     }
 
-    /// The weight of the rows of each class.
+    /// The sum of the row weights of each class.
     pub(crate) fn mass(&self) -> Vec<f64> {
         let mut mass = vec![0.0; self.classes];
         for id in self.ids() {
@@ -114,7 +114,7 @@ impl<'a> Examples<'a> {
         mass
     }
 
-    /// A copy of every `step`-th of these rows, in memory of its own.
+    /// A copy of every `step`-th of these rows.
     pub fn thinned(&self, step: usize) -> Dataset {
         let mut data = Dataset::new(self.rows.features(), Vec::new());
         for id in self.ids().step_by(step.max(1)) {

@@ -2,13 +2,14 @@
 
 use std::ops::Index;
 
-/// The labels of many rows, row after row: row `n` has the distinct classes `labels[n]`, in the order of the file. A row
-/// may have none: its class is not known, or the model never saw it.
+/// The labels of many rows: row `n` has the distinct classes `labels[n]`, in the order of the file.
+///
+/// A row may have none: its class is not known, or the model was not trained on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Labels {
     offsets: Vec<usize>,
     classes: Vec<u32>,
-    /// How many labels each row lost because they became no class; empty if none did.
+    /// Number of labels per row that were dropped since they have no class; empty if none were.
     unseen: Vec<u32>,
 }
 
@@ -19,23 +20,23 @@ impl Default for Labels {
 }
 
 impl Labels {
-    /// One class for each row.
+    /// One class per row.
     pub fn single(classes: Vec<u32>) -> Self {
         Labels { offsets: (0..=classes.len()).collect(), classes, unseen: Vec::new() }
     }
 
-    /// From where the labels of each row start, and all labels; none if the two do not fit together.
+    /// From offsets and the labels of all rows; `None` if the two do not match.
     pub(crate) fn from_parts(offsets: Vec<usize>, classes: Vec<u32>) -> Option<Self> {
         let fit = offsets.first() == Some(&0) && offsets.last() == Some(&classes.len()) && offsets.is_sorted();
         fit.then_some(Labels { offsets, classes, unseen: Vec::new() })
     }
 
-    /// Where the labels of each row start, and where the last ones end.
+    /// The offset of the labels of each row, and the end of the last.
     pub(crate) fn offsets(&self) -> &[usize] {
         &self.offsets
     }
 
-    /// How many rows.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.offsets.len() - 1
     }
@@ -45,7 +46,7 @@ impl Labels {
         self.len() == 0
     }
 
-    /// How many labels all rows have together.
+    /// Number of labels of all rows.
     pub fn total(&self) -> usize {
         self.classes.len()
     }
@@ -55,18 +56,18 @@ impl Labels {
         &self.classes
     }
 
-    /// How many labels row `n` has beside these that the model never saw.
+    /// Number of labels of row `n` that were dropped since the model does not have them.
     pub fn unseen(&self, n: usize) -> usize {
         self.unseen.get(n).map_or(0, |&count| count as usize)
     }
 
-    /// Makes room for so many more rows with one label each.
+    /// Reserves room for `rows` more rows with one label each.
     pub fn reserve(&mut self, rows: usize) {
         self.offsets.reserve_exact(rows);
         self.classes.reserve_exact(rows);
     }
 
-    /// Adds a row with these classes, in the order given; a class that stands twice counts once.
+    /// Adds a row with these classes, in this order; repeated classes are dropped.
     pub fn push(&mut self, classes: &[u32]) {
         let start = self.classes.len();
         for &class in classes {
@@ -77,7 +78,7 @@ impl Labels {
         self.offsets.push(self.classes.len());
     }
 
-    /// Adds the rows of others, whose classes have other numbers here, no two the same.
+    /// Adds the rows of `others`, with each class replaced by `number(class)`, which must be injective.
     pub(crate) fn append(&mut self, others: &Labels, number: impl Fn(u32) -> u32) {
         let start = self.classes.len();
         self.classes.extend(others.classes.iter().map(|&class| number(class)));
@@ -89,7 +90,7 @@ impl Labels {
         self.offsets.windows(2).map(|pair| &self.classes[pair[0]..pair[1]])
     }
 
-    /// Leaves each row the first of its labels.
+    /// Keeps only the first label of each row.
     pub fn keep_first(&mut self) {
         let mut first = Labels::default();
         first.reserve(self.len());
@@ -97,8 +98,8 @@ impl Labels {
         *self = first;
     }
 
-    /// Gives each class its new number. A class without one is taken from its rows, which remember how many
-    /// [`unseen`](Labels::unseen) labels they had.
+    /// Replaces each class by `new(class)`; labels without a new class are dropped and counted as
+    /// [`unseen`](Labels::unseen).
     pub fn renumber(&mut self, new: impl Fn(u32) -> Option<u32>) {
         let mut labels = Labels::default();
         labels.reserve(self.len());
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_counts_once_a_row() {
+    fn a_class_counts_once_per_row() {
         let labels = labels(&[&[3, 1, 3], &[], &[1]]);
         assert_eq!((labels.len(), labels.total()), (3, 3));
         assert_eq!(labels.iter().collect::<Vec<_>>(), [&[3, 1][..], &[], &[1]]);

@@ -1,11 +1,11 @@
-//! Rows that stay on disk: mapped, visited a few chunks at a time, and given back to the system after that.
+//! Rows that stay on disk: memory-mapped, visited a few chunks at a time, and evicted afterwards.
 //!
-//! A shuffle of all rows would read the disk at random places. An epoch takes the chunks in random order instead, a few of them at a time,
-//! and the rows of these in random order:
+//! Shuffling all rows would read the disk at random positions. An epoch visits the chunks in random order instead, in
+//! windows of a few chunks, and shuffles the rows within a window:
 //!
 //! ```text
-//! chunks      0 1 2 3 4 5 6 7 …    →    5 0 7 2 | 6 3 …        windows of several chunks
-//! rows of a window, shuffled       →    one batch after the other
+//! chunks  0 1 2 3 4 5 6 7 …   →   5 0 7 2 | 6 3 …        windows of four chunks
+//! rows of a window, shuffled  →   one batch after the other
 //! ```
 
 use std::ops::Range;
@@ -14,16 +14,16 @@ use crate::platform::digest::Digest;
 use crate::platform::mapped_slice::MappedSlice;
 use crate::platform::random::Stream;
 
-/// The bytes of a chunk, about: enough that a disk reads them in one go.
+/// The approximate size of a chunk: large enough for sequential reads.
 const CHUNK_BYTES: usize = 16 << 20;
 
-/// Chunks whose rows are mixed.
+/// Number of chunks per window.
 const WINDOW: usize = 4;
 
-/// Bytes of an entry, a feature with its value.
+/// Bytes per entry: a feature and its value.
 const ENTRY_BYTES: usize = 8;
 
-/// Rows in compressed sparse row form, in mapped files.
+/// Rows in compressed sparse row (CSR) form, in mapped files.
 #[derive(Debug, Clone)]
 pub struct MappedRows {
     /// Where the entries of each row start, and where the last ones end.
@@ -35,12 +35,12 @@ pub struct MappedRows {
 }
 
 impl MappedRows {
-    /// How many rows.
+    /// Number of rows.
     pub(crate) fn len(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// The bytes of all rows.
+    /// Number of bytes of all rows.
     pub(crate) fn bytes(&self) -> u64 {
         (self.offsets.len() * size_of::<usize>() + self.indices.len() * ENTRY_BYTES) as u64
     }
@@ -52,7 +52,7 @@ impl MappedRows {
         (0..chunks).map(|i| rows * i / chunks..rows * (i + 1) / chunks).collect()
     }
 
-    /// The sum over the bytes of all features, if those of each row rise and there are so many.
+    /// The checksum of all feature indices, if they increase within each row and are below `features`.
     pub(crate) fn check_features(&self, features: usize) -> Result<u64, String> {
         let mut digest = Digest::default();
         for chunk in self.chunks() {
@@ -61,10 +61,10 @@ impl MappedRows {
             for n in chunk {
                 let row = &self.indices[self.entries(&(n..n + 1))];
                 if !row.is_sorted_by(|a, b| a < b) {
-                    return Err(format!("row {n} has features that do not rise"));
+                    return Err(format!("row {n}: features must increase within a row"));
                 }
                 if let Some(last) = row.last().filter(|&&last| last as usize >= features) {
-                    return Err(format!("row {n} has feature {last}, but there are {features}"));
+                    return Err(format!("row {n}: expected a feature below {features}, found {last}"));
                 }
             }
             self.indices.evict(entries);
@@ -72,7 +72,7 @@ impl MappedRows {
         Ok(digest.finish())
     }
 
-    /// The sum over the bytes of all values, if each is finite.
+    /// The checksum of all values, if each is finite.
     pub(crate) fn check_values(&self) -> Result<u64, String> {
         let mut digest = Digest::default();
         for chunk in self.chunks() {
@@ -80,19 +80,19 @@ impl MappedRows {
             let values = &self.values[entries.clone()];
             digest.update(bytemuck::cast_slice(values));
             if let Some(value) = values.iter().find(|value| !value.is_finite()) {
-                return Err(format!("the value {value}, but values are finite"));
+                return Err(format!("expected finite values, found {value}"));
             }
             self.values.evict(entries);
         }
         Ok(digest.finish())
     }
 
-    /// Where the entries of some rows are.
+    /// The range of the entries of some rows.
     fn entries(&self, rows: &Range<usize>) -> Range<usize> {
         self.offsets[rows.start]..self.offsets[rows.end]
     }
 
-    /// Gives the memory of some rows back to the system; if they are needed again, they are read again.
+    /// Evicts some rows from memory; the next access reads them from disk again.
     pub(crate) fn evict(&self, rows: Range<usize>) {
         let entries = self.entries(&rows);
         self.indices.evict(entries.clone());
@@ -100,16 +100,16 @@ impl MappedRows {
     }
 }
 
-/// The order of an epoch.
+/// The order in which an epoch visits the rows.
 pub(crate) struct Windows {
     /// The chunks of each window, and where its rows end in the order.
     windows: Vec<(Vec<Range<usize>>, usize)>,
-    /// The windows that were left.
+    /// Number of windows that were evicted.
     left: usize,
 }
 
 impl Windows {
-    /// Fills in the rows of an epoch, keyed like a shuffle.
+    /// Fills `order` with the rows of an epoch, shuffled by `key`.
     pub fn shuffle<I: Iterator<Item = u32>>(
         mut chunks: Vec<Range<usize>>,
         key: &[u64],
@@ -129,7 +129,7 @@ impl Windows {
         Windows { windows, left: 0 }
     }
 
-    /// So many rows of the order were visited: gives back the windows that lie behind.
+    /// Evicts the windows whose rows are all among the first `rows` of the order.
     pub fn passed(&mut self, mapped: &MappedRows, rows: usize) {
         while let Some((chunks, _)) = self.windows.get(self.left).filter(|(_, end)| *end <= rows) {
             chunks.iter().for_each(|rows| mapped.evict(rows.clone()));

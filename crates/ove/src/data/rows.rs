@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::mapped_rows::MappedRows;
 use crate::error::{Error, Result};
 
-/// Many rows, borrowed: sparse in compressed sparse row form, or dense.
+/// A view of rows: sparse in compressed sparse row (CSR) form, or dense.
 #[derive(Debug, Clone, Copy)]
 pub struct Rows<'a> {
     pub(super) features: usize,
@@ -23,17 +23,17 @@ pub(super) enum Storage<'a> {
     Dense { indices: &'a [u32] },
 }
 
-/// One row: feature `indices[i]` has the value `values[i]`; indices rise.
+/// One row: feature `indices[i]` has the value `values[i]`, with increasing indices.
 #[derive(Debug, Clone, Copy)]
 pub struct Row<'a> {
-    /// Features, rising.
+    /// Features, increasing.
     pub indices: &'a [u32],
     /// Their values.
     pub values: &'a [f32],
 }
 
 impl<'a> Row<'a> {
-    /// What it has of the first `features` features: those that a model knows.
+    /// The entries of the first `features` features.
     pub fn below(self, features: usize) -> Self {
         let known = self.indices.partition_point(|&feature| (feature as usize) < features);
         Row { indices: &self.indices[..known], values: &self.values[..known] }
@@ -41,8 +41,11 @@ impl<'a> Row<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// A view of borrowed numbers, after a check that they form rows: offsets that start at 0 and never fall,
-    /// features that rise within a row and stay below `features`, finite values.
+    /// A view of sparse rows in CSR form.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] unless offsets start at 0 and never decrease, features increase within a row and are below
+    /// `features`, and values are finite.
     pub fn new(features: usize, offsets: &'a [usize], indices: &'a [u32], values: &'a [f32]) -> Result<Self> {
         let mismatch = |message: String| Err(Error::Mismatch(message));
         let (entries, values_len) = (indices.len(), values.len());
@@ -73,7 +76,10 @@ impl<'a> Rows<'a> {
         Rows { features, storage: Storage::Sparse { offsets, indices }, values, mapped: None }.finite()
     }
 
-    /// A view of borrowed dense rows, one after the other. `indices` are those of every row: 0, 1, …, features − 1.
+    /// A view of dense rows, one after the other; `indices` must be 0, 1, …, features − 1.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the values do not make rows of that length, or are not finite.
     pub fn dense(indices: &'a [u32], values: &'a [f32]) -> Result<Self> {
         let features = indices.len();
         if features == 0 || !indices.iter().copied().eq(0..features as u32) || !values.len().is_multiple_of(features) {
@@ -83,7 +89,7 @@ impl<'a> Rows<'a> {
         Rows { features, storage: Storage::Dense { indices }, values, mapped: None }.finite()
     }
 
-    /// These rows, if every value is finite.
+    /// Checks that every value is finite.
     fn finite(self) -> Result<Self> {
         let Some(at) = self.values.iter().position(|v| !v.is_finite()) else { return Ok(self) };
         let (n, feature) = match self.storage {
@@ -96,7 +102,7 @@ impl<'a> Rows<'a> {
         )))
     }
 
-    /// How many rows.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         match self.storage {
             Storage::Sparse { offsets, .. } => offsets.len() - 1,
@@ -109,12 +115,12 @@ impl<'a> Rows<'a> {
         self.len() == 0
     }
 
-    /// How many features a row may have: every index is smaller.
+    /// Number of features: every index is smaller.
     pub fn features(&self) -> usize {
         self.features
     }
 
-    /// How many entries all rows hold together.
+    /// Number of entries of all rows.
     pub fn entries(&self) -> usize {
         self.values.len()
     }
@@ -140,7 +146,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Where the features of a row start among those of all.
+    /// The offset of the features of row `n` among those of all rows.
     pub(crate) fn entries_from(&self, n: usize) -> usize {
         match self.storage {
             Storage::Sparse { offsets, .. } => offsets[n],
@@ -148,12 +154,12 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Where they lie, if that is not memory.
+    /// The mapped files that the rows are in, if any.
     pub(crate) fn mapped(&self) -> Option<&'a MappedRows> {
         self.mapped
     }
 
-    /// All rows in order; memory that those on disk took is given back on the way.
+    /// Visits all rows in order; rows on disk are evicted on the way.
     pub(crate) fn each(&self, mut visit: impl FnMut(Row<'a>)) {
         let Some(disk) = self.mapped else { return self.iter(0..self.len()).for_each(visit) };
         for chunk in disk.chunks() {
@@ -162,7 +168,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The rows of a range, in order.
+    /// The rows of a range.
     pub fn iter(&self, range: Range<usize>) -> impl Iterator<Item = Row<'a>> + use<'a> {
         let rows = *self;
         range.map(move |n| rows.row(n))

@@ -1,46 +1,46 @@
-//! What happens to a row that cannot be read: it is an error, or it is left out and told of.
+//! Rows that cannot be read: an error, or skipped and reported.
 //!
-//! Only what is wrong with a row can be left out. A file that is cut short, or whose header lies, is an error in any case: nobody knows how
-//! much is missing.
+//! Only single rows can be skipped. A file that is cut short, or whose header is wrong, is always an error, since nobody
+//! knows how much is missing.
 
 use crate::error::{Error, Result};
 use crate::platform::names::names;
 
-/// How many places are told.
+/// Number of skipped rows that are reported in full.
 const TOLD: usize = 10;
 
 /// What to do about a row that cannot be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OnError {
-    /// Give up, with the place and what is wrong there.
+    /// Stop with an error that names the place.
     #[default]
     Stop,
-    /// Leave the row out and count it.
+    /// Skip the row and count it.
     Skip,
 }
 
 names!(OnError, "on-error", { Stop => "stop", Skip => "skip" });
 
-/// The rows that were left out.
+/// The rows that were skipped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Skipped {
     count: usize,
-    /// The first of them, by line.
+    /// The first of them: line and message.
     first: Vec<(usize, String)>,
 }
 
 impl Skipped {
-    /// How many.
+    /// Number of skipped rows.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// What was wrong with the first ten, each with its place.
+    /// The messages of the first ten, each with its place.
     pub fn first(&self) -> impl Iterator<Item = &str> {
         self.first.iter().map(|(_, message)| message.as_str())
     }
 
-    /// Takes an error about a row, if it may be left out; gives any other back.
+    /// Records an error about a row that may be skipped; returns any other error.
     pub(crate) fn take(&mut self, on_error: OnError, error: Error) -> Result<()> {
         match &error {
             Error::Input { place, .. } if on_error == OnError::Skip && place.line > 0 => {
@@ -54,7 +54,7 @@ impl Skipped {
         }
     }
 
-    /// Adds those of another part of the file.
+    /// Adds the skipped rows of another part of the file.
     pub(crate) fn join(&mut self, other: Skipped) {
         self.count += other.count;
         self.first.extend(other.first);

@@ -1,20 +1,22 @@
-//! A data file as rows on disk, made once: training data may then be larger than memory.
+//! The cache of a data file: its rows on disk, so that training data may be larger than memory.
 //!
-//! The file is read in pieces; raw text twice, first for its vocabulary. What comes out is a folder of plain little-endian numbers
+//! The file is read in pieces, raw text twice, first for its vocabulary. The result is a folder of columns, plain
+//! little-endian numbers:
 //!
 //! ```text
-//! offsets         rows + 1    64 bits    where the entries of each row start
+//! offsets         rows + 1    64 bits    start of the entries of each row
 //! indices         entries     32 bits    features
 //! values          entries     floats
-//! label-offsets   rows + 1    64 bits    where the labels of each row start
+//! label-offsets   rows + 1    64 bits    start of the labels of each row
 //! labels          labels      32 bits    classes
-//! weights         rows        doubles    how often each row counts, or nothing
+//! weights         rows        doubles    the weight of each row, or nothing
 //! terms, idf                             the vocabulary of raw text
-//! card                       JSON        of which file, read how; names of classes; sums over the bytes of all columns and of itself
+//! card                        JSON       the file and how it was read; class names; checksums
 //! ```
 //!
-//! that is mapped, not read: every epoch takes it from there, and so does the next run on the same file. The card is written last, and a
-//! folder without a whole one, or with that of another file, is made anew. Labels are kept in memory.
+//! The columns are memory-mapped: every epoch reads them, and so does the next run on the same file. The card is written
+//! last. A folder without a valid card, or with the card of another file or version, is built again. Labels are kept in
+//! memory.
 
 mod card;
 mod load;
@@ -32,20 +34,24 @@ use crate::error::{Error, Result};
 use crate::io::read::{Input, Pieces, ReadOptions, Skipped};
 use crate::text::{Text, TextOptions, Vocabulary};
 
-/// About how much of a file is read at a time.
+/// The approximate number of bytes that are read at a time.
 const PIECE_BYTES: usize = 64 << 20;
 
 /// A cache that is ready to train from.
 pub struct Cached {
-    /// What turns texts into rows, if the file holds texts.
+    /// The text settings and vocabulary, if the file contains texts.
     pub text: Option<Text>,
     /// The rows, on disk.
     pub data: Dataset,
-    /// Whether an earlier run had made it.
+    /// Whether an earlier run built it.
     pub reused: bool,
 }
 
-/// Opens the cache of a file in a folder, after making it where that is needed. `tell` hears how many rows are read.
+/// Opens the cache of a file in `folder`, and builds it if necessary. `tell` is called with the number of rows so far.
+///
+/// # Errors
+/// [`Error::Input`] and [`Error::File`] as the readers of the file do, [`Error::Cache`] for a damaged cache, and
+/// [`Error::Setting`] for standard input and for formats that cannot be read piece by piece.
 pub fn open(
     folder: &Path,
     path: &Path,
@@ -65,7 +71,7 @@ pub fn open(
     Ok(Cached { text, data, reused })
 }
 
-/// Writes the cache of a file: its card, and the rows that were left out.
+/// Builds the cache of a file; returns its card and the rows that were skipped.
 fn make(
     folder: &Path,
     origin: Origin,
@@ -74,7 +80,7 @@ fn make(
     tell: &mut dyn FnMut(usize),
 ) -> Result<(Card, Skipped)> {
     fs::create_dir_all(folder).map_err(|e| Error::file(folder, e))?;
-    // Without its card it is none, until it is whole again.
+    // A folder without a card is not a cache: it stays invalid until everything is written.
     let card_path = folder.join(Card::NAME);
     if card_path.exists() {
         fs::remove_file(&card_path).map_err(|e| Error::file(&card_path, e))?;
@@ -96,7 +102,7 @@ fn make(
     Ok((card, skipped))
 }
 
-/// The vocabulary of a file of texts; none if it holds rows.
+/// The vocabulary of a file of texts; `None` if it contains rows.
 fn vocabulary(path: &Path, read: &ReadOptions, bytes: usize, options: &TextOptions) -> Result<Option<Text>> {
     let mut vocabulary = Vocabulary::new(options)?;
     let mut pieces = Pieces::open(path, read, bytes)?;

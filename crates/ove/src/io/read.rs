@@ -1,7 +1,8 @@
 //! Reads data files: rows of numbers into a [`Dataset`], raw text into [`Texts`], which [`text`](crate::text) turns into one.
 //!
-//! Eight formats are known; each has its own file, which tells its form. The format is found by the name of the file,
-//! else by its first bytes. Any of them may be compressed with gzip, whatever its name. `-` is standard input.
+//! There are eight formats, each in a file of its own that describes it. The format is detected by the name of the file,
+//! else by its first bytes. Any file may be compressed with gzip (feature `gzip`), whatever its name. `-` is standard
+//! input.
 //!
 //! ```no_run
 //! let train = ove::io::read::read("train.svm.gz".as_ref(), &ove::io::read::ReadOptions::default())?;
@@ -39,7 +40,7 @@ pub use pieces::Pieces;
 use source::Source;
 pub use texts::Texts;
 
-/// The form of a data file.
+/// The format of a data file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// `label,label index:value index:value …`, also called svmlight.
@@ -66,13 +67,13 @@ names!(Format, "format", {
 });
 
 impl Format {
-    /// Whether it is raw text, not rows of numbers.
+    /// Whether this is a format of raw text, not of rows of numbers.
     pub fn is_text(self) -> bool {
         matches!(self, Format::Tsv | Format::TsvLabelFirst | Format::Fasttext)
     }
 }
 
-/// What a data file holds.
+/// The content of a data file.
 #[derive(Debug, Clone)]
 pub enum Input {
     /// Rows of numbers.
@@ -84,15 +85,15 @@ pub enum Input {
 /// How to read a file.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadOptions {
-    /// The format; found from the file if not given.
+    /// The format; detected if not given.
     pub format: Option<Format>,
-    /// ARFF: how many of the last attributes are labels; found from the file if not given.
+    /// ARFF: the number of last attributes that are labels; detected if not given.
     pub labels: Option<usize>,
     /// Whether only the first label of each row counts, as in the paper's experiments.
     pub first_label: bool,
     /// Whether a row without a label is an error.
     pub labels_required: bool,
-    /// What to do about a row that cannot be read.
+    /// What to do with a row that cannot be read.
     pub on_error: OnError,
 }
 
@@ -102,29 +103,42 @@ impl Default for ReadOptions {
     }
 }
 
-/// Reads a file with rows of numbers, and the files beside it that belong to it. The path `-` is standard input.
+/// Reads a file with rows of numbers, and the files beside it that belong to it; `-` is standard input.
+///
+/// # Errors
+/// [`Error::Input`] if the content is not valid or is raw text, [`Error::File`] if it cannot be read,
+/// [`Error::Setting`] if the options do not fit the file.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Dataset> {
     match read_any(path, options)? {
         Input::Rows(data) => Ok(data),
-        Input::Texts(_) => Err(wrong_file(path, "raw text", "rows of numbers are wanted")),
+        Input::Texts(_) => Err(wrong_file(path, "expected rows of numbers, found raw text")),
     }
 }
 
-/// Reads a data file of any kind.
+/// Reads a data file of any format.
+///
+/// # Errors
+/// As [`read`], except that raw text is not an error.
 pub fn read_any(path: &Path, options: &ReadOptions) -> Result<Input> {
     read_source(Source::open(path)?, options, detect::format)
 }
 
-/// Reads what a file of this name would hold; there are no files beside it.
+/// Reads the content of a file of this name from memory; there are no files beside it.
+///
+/// # Errors
+/// As [`read_any`].
 pub fn read_bytes(name: &Path, content: Vec<u8>, options: &ReadOptions) -> Result<Input> {
     read_source(Source::from_bytes(name, content)?, options, detect::format)
 }
 
-/// Reads a file of raw text: a plain one, with a text a line, is one too where no labels are required.
+/// Reads a file of raw text; if no labels are required, this may be plain text with one text per line.
+///
+/// # Errors
+/// As [`read`], except that rows of numbers are an error.
 pub fn read_texts(path: &Path, options: &ReadOptions) -> Result<Texts> {
     match read_source(Source::open(path)?, options, detect::text_format)? {
         Input::Texts(texts) => Ok(texts),
-        Input::Rows(_) => Err(wrong_file(path, "rows of numbers", "texts are wanted")),
+        Input::Rows(_) => Err(wrong_file(path, "expected texts, found rows of numbers")),
     }
 }
 
@@ -165,7 +179,7 @@ fn read_format(source: Source, format: Format, options: &ReadOptions) -> Result<
             if options.first_label {
                 data.labels.keep_first();
             }
-            // A row that was left out may have been the only one of a class.
+            // A skipped row may have been the only one of a class.
             if options.first_label || data.skipped.count() > 0 {
                 data.drop_unused_classes();
             }
@@ -176,15 +190,15 @@ fn read_format(source: Source, format: Format, options: &ReadOptions) -> Result<
 }
 
 fn no_rows(path: &Path) -> Error {
-    wrong_file(path, "no rows", "there must be at least one")
+    wrong_file(path, "expected at least one row, found none")
 }
 
 /// An error about a file as a whole.
-fn wrong_file(path: &Path, found: impl Into<String>, allowed: impl Into<String>) -> Error {
-    wrong_place(path, 0, 0, found, allowed)
+fn wrong_file(path: &Path, message: impl Into<String>) -> Error {
+    wrong_place(path, 0, 0, message)
 }
 
 /// An error about a place in a file.
-fn wrong_place(path: &Path, line: usize, column: usize, found: impl Into<String>, allowed: impl Into<String>) -> Error {
-    Error::Input { place: Place { path: path.to_owned(), line, column }, found: found.into(), allowed: allowed.into() }
+fn wrong_place(path: &Path, line: usize, column: usize, message: impl Into<String>) -> Error {
+    Error::Input { place: Place { path: path.to_owned(), line, column }, message: message.into() }
 }

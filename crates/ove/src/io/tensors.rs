@@ -1,7 +1,7 @@
-//! safetensors, written and read: a JSON header, then raw tensors.
+//! Reads and writes safetensors: a JSON header, then raw tensors.
 //!
-//! The header is made by hand, because the safetensors crate writes metadata in a random order and the same run has to
-//! give the same file. Numbers are little-endian, and tensors stand where a mapped file has them aligned.
+//! The header is written by hand, since the safetensors crate writes metadata in random order and the same run must give
+//! the same file. Numbers are little-endian, and tensors are aligned in a mapped file.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -75,7 +75,7 @@ pub(crate) fn write(header: &str, tensors: &[Tensor<'_>], out: &mut impl Write) 
 pub(crate) fn bytes<'a>(file: &SafeTensors<'a>, name: &str, dtype: Dtype) -> Result<&'a [u8], String> {
     let tensor = file.tensor(name).map_err(|e| e.to_string())?;
     if tensor.dtype() != dtype {
-        return Err(format!("`{name}` of type {:?}, but it is of type {dtype:?}", tensor.dtype()));
+        return Err(format!("`{name}`: expected the type {dtype:?}, found {:?}", tensor.dtype()));
     }
     Ok(tensor.data())
 }

@@ -1,5 +1,4 @@
-//! Writes data sets in the form of the extreme classification repository, which [`read`](crate::io::read) and the tools of that
-//! field read.
+//! Writes data sets in the format of the extreme classification repository (XMC).
 //!
 //! ```text
 //! 2 5 3
@@ -7,7 +6,7 @@
 //! 1 weight:2.5 0:0.25
 //! ```
 //!
-//! Values have as many digits as it takes to read the same number again. A row without labels starts with a space.
+//! Values have as many digits as are needed to read the same number again. A row without labels starts with a space.
 
 use std::fs::File;
 use std::io::Write;
@@ -21,14 +20,16 @@ use crate::error::{Error, Result};
 use crate::io::atomic::write_beside;
 use crate::platform::pool;
 
-/// Rows that a thread formats at a time.
+/// Number of rows that a thread formats at a time.
 const BLOCK: usize = 256;
 
-/// Blocks that are held in memory before they are written.
+/// Number of blocks that are held in memory before they are written.
 const BLOCKS: usize = 64;
 
-/// Writes `data` with these numbers of features and labels in its header, which may be more than it has: those of the set
-/// that it belongs to.
+/// Writes `data` with these numbers of features and labels in its header, which may exceed those of `data`.
+///
+/// # Errors
+/// [`Error::File`] if the file cannot be written.
 pub fn xmc(path: &Path, data: &Dataset, features: usize, labels: usize) -> Result<()> {
     let blocks: Vec<Range<usize>> =
         (0..data.len()).step_by(BLOCK).map(|first| first..(first + BLOCK).min(data.len())).collect();
@@ -50,7 +51,7 @@ pub fn xmc(path: &Path, data: &Dataset, features: usize, labels: usize) -> Resul
 fn lines(data: &Dataset, rows: Range<usize>) -> Vec<u8> {
     let mut text = Vec::new();
     for n in rows {
-        line(data, n, &mut text).expect("memory takes all that is written");
+        line(data, n, &mut text).expect("writing to memory cannot fail");
     }
     text
 }

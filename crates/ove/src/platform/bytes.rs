@@ -38,13 +38,22 @@ mod tests {
 
     #[test]
     fn bytes_are_read_with_their_units() {
-        for (text, bytes) in [("8GB", 8_000_000_000), ("1.5 MB", 1_500_000), ("700", 700), ("2k", 2000), ("1KiB", 1024)]
-        {
+        for (text, bytes) in [
+            ("8GB", 8_000_000_000),
+            ("8 GB", 8_000_000_000),
+            ("1.5 MB", 1_500_000),
+            ("700", 700),
+            ("2k", 2000),
+            ("1KiB", 1024),
+            ("2 TB", 2_000_000_000_000),
+        ] {
             assert_eq!(text.parse::<Bytes>().unwrap(), Bytes(bytes));
         }
         for text in ["", "GB", "8 parsecs", "-1GB", "1.2.3"] {
             assert!(text.parse::<Bytes>().is_err(), "{text}");
         }
-        assert_eq!(Bytes(8_000_000_000).to_string(), "8.0 GB");
+        for (bytes, shown) in [(8_000_000_000, "8.0 GB"), (1_500_000, "1.5 MB"), (700, "700 B"), (12_345, "12.3 kB")] {
+            assert_eq!(Bytes(bytes).to_string(), shown);
+        }
     }
 }

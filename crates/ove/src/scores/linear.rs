@@ -4,8 +4,7 @@ use rayon::prelude::*;
 
 use super::layout::Layout;
 use super::softmax::SoftmaxScores;
-use super::sparse_linear::SparseLinear;
-use super::{Predictor, Probabilities, Scores, Shape};
+use super::{Predictor, Probabilities, Scores, Shape, SparseLinear};
 use crate::data::Row;
 use crate::error::{Error, Result};
 use crate::io::tensors::Tensor;

@@ -1,7 +1,7 @@
-//! Finds the terms of many texts, in how many texts each stands, and the counts of each text.
+//! Finds the terms of many texts, their document frequencies, and the counts per text.
 //!
-//! Chunks of texts are counted side by side, each with numbers of its own. Their terms are then merged, a share of all
-//! hashes a thread; those in too few texts are dropped, and the others sorted:
+//! Chunks of texts are counted in parallel, each with its own numbering of terms. The terms are then merged, each thread
+//! taking a share of the hashes; terms in too few texts are dropped, and the others are sorted:
 //!
 //! ```text
 //! texts → chunks: terms, numbers of each text → merged terms, document frequencies → features → counts
@@ -12,24 +12,25 @@ use std::cmp::Reverse;
 use rayon::prelude::*;
 
 use super::TextOptions;
+use super::hash;
 use super::names::Names;
 use super::rows::Piece;
 use super::table::Table;
 use super::terms::Terms;
 
-/// The merged terms are cut by the high bits of their hashes, so that the table of a share stays in the cache.
+/// Terms are merged in shares, by the high bits of their hashes, so that the table of a share stays in the cache.
 const SHARE_BITS: u32 = 4;
 
-/// What a chunk of texts holds.
+/// The terms of a chunk of texts.
 struct Chunk {
     /// The hash of each term.
     hashes: Vec<u64>,
     names: Names,
-    /// In how many texts each term stands.
+    /// Number of texts per term.
     frequencies: Vec<u32>,
-    /// The terms of each text, text after text.
+    /// The terms of each text, one text after the other.
     numbers: Vec<u32>,
-    /// Where each text ends among them.
+    /// The end of each text in `numbers`.
     ends: Vec<usize>,
 }
 
@@ -40,12 +41,12 @@ struct Term<'a> {
     frequency: u32,
 }
 
-/// The terms that are kept, and the rows with counts.
+/// The vocabulary, and the rows with counts.
 pub(super) struct Found {
     pub names: Names,
     /// The feature of each hash.
     pub features: Table,
-    /// In how many texts each feature stands.
+    /// Number of texts per feature.
     pub frequencies: Vec<u32>,
     pub pieces: Vec<Piece>,
 }
@@ -57,7 +58,7 @@ pub(super) fn fit(options: &TextOptions, chunks: &[&[&str]]) -> Found {
     Found { pieces: chunks.into_par_iter().map(|chunk| chunk.rows(&found.features)).collect(), ..found }
 }
 
-/// MappedSlice terms by falling frequency, equally frequent ones by name.
+/// Numbers terms by decreasing frequency, equally frequent ones by name.
 fn number(mut terms: Vec<Term>) -> Found {
     terms.par_sort_unstable_by_key(|term| (Reverse(term.frequency), term.name));
     let mut features = Table::with_capacity(terms.len());
@@ -68,7 +69,7 @@ fn number(mut terms: Vec<Term>) -> Found {
     Found { names: terms.iter().map(|term| term.name).collect(), features, frequencies, pieces: Vec::new() }
 }
 
-/// The terms of texts that come piece by piece.
+/// The terms of texts that arrive piece by piece.
 #[derive(Default)]
 pub(super) struct Merged {
     numbers: Table,
@@ -78,7 +79,7 @@ pub(super) struct Merged {
 }
 
 impl Merged {
-    /// Counts more texts.
+    /// Counts the terms of more texts.
     pub fn add(&mut self, options: &TextOptions, chunks: &[&[&str]]) {
         let chunks: Vec<Chunk> = chunks.par_iter().map(|texts| Chunk::count(texts, options.ngrams)).collect();
         for chunk in &chunks {
@@ -86,7 +87,7 @@ impl Merged {
                 let at = self.numbers.get_or_insert(hash, self.hashes.len() as u32) as usize;
                 if at == self.hashes.len() {
                     self.hashes.push(hash);
-                    self.names.push_with(|lines| lines.push_str(chunk.names.get(number).unwrap_or_default()));
+                    self.names.push(chunk.names.get(number).unwrap_or_default());
                     self.frequencies.push(0);
                 }
                 self.frequencies[at] += chunk.frequencies[number];
@@ -94,7 +95,7 @@ impl Merged {
         }
     }
 
-    /// Those that stand in enough texts.
+    /// The terms that occur in at least `min_df` texts.
     pub fn finish(&self, options: &TextOptions) -> Found {
         let all = self.names.iter().zip(&self.hashes).zip(&self.frequencies);
         let terms = all.map(|((name, &hash), &frequency)| Term { hash, name, frequency });
@@ -111,19 +112,19 @@ impl Chunk {
             numbers: Vec::new(),
             ends: Vec::with_capacity(texts.len()),
         };
-        let (mut terms, mut table) = (Terms::default(), Table::default());
-        // Of each term, in how many texts it stands, and the last of them, from 1.
+        let (mut terms, mut table) = (Terms::new(hash::process_seed()), Table::default());
+        // Per term: the number of texts, and the last of them, from 1.
         let mut seen: Vec<(u32, u32)> = Vec::new();
         for (text, this) in texts.iter().zip(1..) {
             terms.read(text, ngrams);
-            table.expect(terms.hashes());
+            table.prefetch(terms.hashes());
             for (place, &hash) in terms.hashes().iter().enumerate() {
                 let next = seen.len() as u32;
                 let number = table.get_or_insert(hash, next);
                 if number == next {
                     seen.push((0, 0));
                     chunk.hashes.push(hash);
-                    chunk.names.push_with(|name| terms.write_name(place, name));
+                    chunk.names.push(terms.name(place));
                 }
                 let (frequency, last) = &mut seen[number as usize];
                 *frequency += u32::from(*last != this);
@@ -136,7 +137,7 @@ impl Chunk {
         chunk
     }
 
-    /// How often each text has each feature.
+    /// Counts the features of each text.
     fn rows(self, features: &Table) -> Piece {
         let features: Vec<Option<u32>> = features.get_all(&self.hashes).collect();
         let mut piece = Piece::with_capacity(self.ends.len());
@@ -151,7 +152,7 @@ impl Chunk {
     }
 }
 
-/// The terms of all chunks whose hashes belong to a share, as far as they stand in enough texts.
+/// The terms of all chunks whose hashes belong to a share and that occur in at least `min_df` texts.
 fn merge(chunks: &[Chunk], share: u64, min_df: u32) -> impl Iterator<Item = Term<'_>> {
     let (mut table, mut terms) = (Table::default(), Vec::<Term>::new());
     for chunk in chunks {

@@ -1,79 +1,63 @@
-//! The hash of a term. Features that are hashes are part of a model, so it is the same on every platform and for ever.
+//! The hashes of terms and class names: XXH3, 64 bits, of the bytes of the name.
 //!
-//! Eight bytes at a time are multiplied to 128 bits, whose halves are then added without carry, as wyhash does; what is
-//! left of a word is read once more with bytes that were read already, since a copy of few bytes takes longer.
+//! There are two. Hashed features ([`TextOptions::hash`](super::TextOptions::hash)) are part of a model: they use the seed
+//! 0, on every platform and in every version. Tables of terms and class names live as long as the process: they use a
+//! secret seed, so that nobody can construct a file whose names collide. No result depends on that seed.
 
-const FIRST: u64 = 0xa076_1d64_78bd_642f;
-const SECOND: u64 = 0xe703_7ed1_a0b4_28db;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::OnceLock;
 
-/// The hash of a word.
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// The seed of hashed features.
+pub(super) const FEATURES: u64 = 0;
+
+/// The hash of a name; the words of an n-gram are separated by single spaces.
 #[inline]
-pub(crate) fn word(bytes: &[u8]) -> u64 {
-    // Multiplied, for a small length could undo the difference of two last bytes.
-    let mut state = FIRST ^ SECOND.wrapping_mul(bytes.len() as u64);
-    let last = match bytes.len() {
-        8.. => {
-            for &eight in bytes.as_chunks::<8>().0 {
-                state = mix(state ^ u64::from_le_bytes(eight), SECOND);
-            }
-            bytes.last_chunk().map_or(0, |&eight| u64::from_le_bytes(eight))
-        }
-        4..8 => {
-            let four = |chunk: Option<&[u8; 4]>| chunk.map_or(0, |&four| u64::from(u32::from_le_bytes(four)));
-            four(bytes.first_chunk()) << 32 | four(bytes.last_chunk())
-        }
-        1..4 => {
-            let [first, middle, last] = [0, bytes.len() / 2, bytes.len() - 1].map(|at| u64::from(bytes[at]));
-            first << 16 | middle << 8 | last
-        }
-        0 => 0,
-    };
-    mix(state ^ last, FIRST)
+pub(super) fn hash(name: &[u8], seed: u64) -> u64 {
+    xxh3_64_with_seed(name, seed)
 }
 
-/// The hash of what two hashes, or two numbers, stand for, in this order.
+/// The hash of a name for a table of this process.
 #[inline]
-pub(super) fn pair(first: u64, second: u64) -> u64 {
-    mix(mix(first ^ FIRST, SECOND) ^ second, FIRST)
+pub(crate) fn of_process(name: &str) -> u64 {
+    hash(name.as_bytes(), process_seed())
 }
 
+/// The seed of this process, from the random numbers of the operating system.
 #[inline]
-fn mix(a: u64, b: u64) -> u64 {
-    let product = u128::from(a) * u128::from(b);
-    product as u64 ^ (product >> 64) as u64
+pub(super) fn process_seed() -> u64 {
+    static SEED: OnceLock<u64> = OnceLock::new();
+    *SEED.get_or_init(|| RandomState::new().hash_one(0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Models keep these numbers: a change breaks them.
+    /// Models depend on these numbers. The first two are test vectors of xxHash; the others come from its reference
+    /// implementation (0.8.4) and cover the ranges of lengths that XXH3 treats differently.
     #[test]
-    fn never_changes() {
-        let found = ["", "a", "the", "word", "classes", "softmax", "approximation", "of many classes"];
-        let found = found.map(|text| word(text.as_bytes()));
-        let expected = [
-            17617202122610259517,
-            6949607035088592694,
-            4690019717504473413,
-            18100883162840214653,
-            6070945760153006589,
-            15534707387024303526,
-            15212408784876631665,
-            8289070721634503677,
-        ];
-        assert_eq!(found, expected);
-        assert_eq!(pair(1, 2), 10827211185372782912);
+    fn hashed_features_never_change() {
+        let x = |count| "x".repeat(count);
+        for (name, expected) in [
+            ("", 0x2d06_8005_38d3_94c2),
+            ("\0", 0xc44b_dff4_074e_ecdb),
+            ("the", 0xcb12_8363_1cf3_3d7d),
+            ("softmax", 0xd0f5_dfe7_dfc3_795e),
+            ("of many classes", 0x754b_2994_d39f_7edc),
+            ("one-vs-each approximation to softmax", 0x2995_d6bb_6ed9_bffa),
+            (&x(130), 0x3ec5_2812_ba5f_f533),
+            (&x(300), 0xa5d1_b460_7dc8_3554),
+        ] {
+            assert_eq!(hash(name.as_bytes(), FEATURES), expected, "{name}");
+        }
     }
 
     #[test]
-    fn short_words_do_not_meet() {
-        let letters = || b'a'..=b'z';
-        let words = letters().flat_map(|a| letters().flat_map(move |b| letters().map(move |c| vec![a, b, c])));
-        let mut hashes: Vec<u64> = words.flat_map(|w| [word(&w[..1]), word(&w[..2]), word(&w)]).collect();
-        hashes.sort_unstable();
-        hashes.dedup();
-        assert_eq!(hashes.len(), 26 + 26 * 26 + 26 * 26 * 26);
-        assert_ne!(pair(1, 2), pair(2, 1));
+    fn tables_of_this_process_have_a_seed_of_their_own() {
+        assert_ne!(process_seed(), FEATURES);
+        assert_eq!(of_process("name"), of_process("name"));
+        assert_ne!(of_process("name"), hash(b"name", FEATURES));
     }
 }

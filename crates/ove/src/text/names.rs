@@ -1,51 +1,51 @@
-//! Many names in one piece of memory, as a model file keeps them: a name a line.
+//! Many names in one string, as in a model file: one name per line.
 
-/// A list of names, none of which has a line break.
+/// A list of names without line breaks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Names {
     lines: String,
-    /// Where each name ends.
+    /// The end of each name.
     ends: Vec<usize>,
 }
 
 impl Names {
-    /// The names of a text with a name a line, the last line too ending with a line break.
+    /// From a string with one name per line; the last line ends with a line break too.
     pub fn from_lines(lines: String) -> Self {
         let ends = lines.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at).collect();
         Names { lines, ends }
     }
 
-    /// A name a line.
+    /// One name per line.
     pub fn lines(&self) -> &str {
         &self.lines
     }
 
-    /// How many.
+    /// Number of names.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Whether there is no name.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The name at a place, if there are so many.
+    /// The `at`-th name.
     pub fn get(&self, at: usize) -> Option<&str> {
         let start = if at == 0 { 0 } else { self.ends.get(at - 1)? + 1 };
         Some(&self.lines[start..*self.ends.get(at)?])
     }
 
-    /// All of them.
+    /// All names.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.lines.lines()
     }
 }
 
 impl Names {
-    /// Adds the name that `write` appends to what it is given.
-    pub(crate) fn push_with(&mut self, write: impl FnOnce(&mut String)) {
-        write(&mut self.lines);
+    /// Adds a name.
+    pub(crate) fn push(&mut self, name: &str) {
+        self.lines.push_str(name);
         self.ends.push(self.lines.len());
         self.lines.push('\n');
     }
@@ -54,7 +54,7 @@ impl Names {
 impl<'a> FromIterator<&'a str> for Names {
     fn from_iter<I: IntoIterator<Item = &'a str>>(names: I) -> Self {
         let mut all = Names::default();
-        names.into_iter().for_each(|name| all.push_with(|lines| lines.push_str(name)));
+        names.into_iter().for_each(|name| all.push(name));
         all
     }
 }

@@ -1,25 +1,25 @@
-//! Sparse rows from the features of texts: counted, weighed and scaled to unit length.
+//! Sparse rows from the features of texts: counted, weighted and scaled to unit length.
 
 use crate::data::Dataset;
 use crate::platform::memory::reserve;
 
 use super::TextOptions;
 
-/// Rows that follow each other.
+/// Consecutive rows.
 pub(super) struct Piece {
-    /// Where each row ends.
+    /// The end of each row.
     ends: Vec<usize>,
     indices: Vec<u32>,
     values: Vec<f32>,
 }
 
 impl Piece {
-    /// Room for so many rows.
+    /// No rows, with room for `rows`.
     pub fn with_capacity(rows: usize) -> Self {
         Piece { ends: Vec::with_capacity(rows), indices: Vec::new(), values: Vec::new() }
     }
 
-    /// Adds a row that has each feature as often as it stands in the list, which is left empty.
+    /// Adds a row with the count of each feature in the list, and clears the list.
     pub fn push(&mut self, features: &mut Vec<u32>) {
         features.sort_unstable();
         for same in features.chunk_by(|a, b| a == b) {
@@ -35,7 +35,7 @@ impl Piece {
         &self.indices
     }
 
-    /// Turns counts into weights; `idf` has one for each feature, or none at all.
+    /// Converts counts to weights; `idf` has one weight per feature, or is empty.
     pub fn weigh(&mut self, options: &TextOptions, idf: &[f32]) {
         let mut start = 0;
         for &end in &self.ends {
@@ -45,7 +45,7 @@ impl Piece {
     }
 }
 
-/// Turns the counts of one row into weights.
+/// Converts the counts of one row to weights.
 fn weigh(indices: &[u32], values: &mut [f32], options: &TextOptions, idf: &[f32]) {
     let mut square = 0.0;
     for (&feature, value) in indices.iter().zip(values.iter_mut()) {
@@ -61,7 +61,7 @@ fn weigh(indices: &[u32], values: &mut [f32], options: &TextOptions, idf: &[f32]
     values.iter_mut().for_each(|value| *value = (f64::from(*value) * scale) as f32);
 }
 
-/// All pieces as one data set.
+/// Joins all pieces into one data set.
 pub(super) fn join(pieces: &[Piece], features: usize) -> Dataset {
     let mut offsets = vec![0];
     for piece in pieces {
@@ -73,7 +73,7 @@ pub(super) fn join(pieces: &[Piece], features: usize) -> Dataset {
     Dataset::without_labels(features, offsets, indices, values)
 }
 
-/// What all pieces have, one after another.
+/// Concatenates a part of each piece.
 fn gather<T: Copy>(pieces: &[Piece], of: impl Fn(&Piece) -> &[T]) -> Vec<T> {
     let mut all = Vec::new();
     reserve(&mut all, pieces.iter().map(|piece| of(piece).len()).sum());

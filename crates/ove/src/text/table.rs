@@ -7,26 +7,26 @@
 use crate::platform::memory::{prefetch, zeroed};
 use crate::platform::random::GOLDEN;
 
-/// How many look-ups are on their way at a time.
+/// Number of look-ups whose slots are prefetched together.
 const BATCH: usize = 64;
 
-/// Hashes with their numbers.
+/// A map from hashes to numbers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Table {
-    /// A power of two of them, at most three quarters taken. The hash 0 marks a free one.
+    /// A power of two of them, at most three quarters taken; the hash 0 marks a free slot.
     slots: Vec<(u64, u32)>,
     taken: usize,
 }
 
 impl Table {
-    /// Room for so many.
+    /// An empty table with room for `count` hashes.
     pub fn with_capacity(count: usize) -> Self {
         Table { slots: zeroed((count * 4 / 3 + 1).next_power_of_two()), taken: 0 }
     }
 
-    /// Asks for what these hashes need, all at once: memory answers many such requests in the time of few.
+    /// Prefetches the slots of these hashes.
     #[inline]
-    pub fn expect(&self, hashes: &[u64]) {
+    pub fn prefetch(&self, hashes: &[u64]) {
         for &hash in hashes {
             if let Some(slot) = self.slots.get(hash as usize & self.slots.len().wrapping_sub(1)) {
                 prefetch(slot);
@@ -40,25 +40,31 @@ impl Table {
         if self.slots.is_empty() {
             return None;
         }
-        let (found, number) = self.slots[self.slot(hash)];
+        let (found, number) = self.slots[self.slot(hash, |_| true)];
         (found != 0).then_some(number)
     }
 
     /// The number of each of many hashes.
     pub fn get_all(&self, hashes: &[u64]) -> impl Iterator<Item = Option<u32>> {
         hashes.chunks(BATCH).flat_map(|hashes| {
-            self.expect(hashes);
+            self.prefetch(hashes);
             hashes.iter().map(|&hash| self.get(hash))
         })
     }
 
-    /// The number of a hash, which is `next` if it has none yet.
+    /// The number of a hash; inserts `next` if it has none.
     #[inline]
     pub fn get_or_insert(&mut self, hash: u64, next: u32) -> u32 {
+        self.get_same_or_insert(hash, next, |_| true)
+    }
+
+    /// The number of a hash for which `same` holds; inserts `next` if there is none.
+    #[inline]
+    pub fn get_same_or_insert(&mut self, hash: u64, next: u32, same: impl Fn(u32) -> bool) -> u32 {
         if self.taken * 4 >= self.slots.len() * 3 {
             self.grow();
         }
-        let at = self.slot(hash);
+        let at = self.slot(hash, same);
         if self.slots[at].0 == 0 {
             self.slots[at] = (nonzero(hash), next);
             self.taken += 1;
@@ -66,15 +72,18 @@ impl Table {
         self.slots[at].1
     }
 
-    /// Where a hash stands, or would.
+    /// The slot of a hash with such a number, or the slot to insert it.
     #[inline]
-    fn slot(&self, hash: u64) -> usize {
+    fn slot(&self, hash: u64, same: impl Fn(u32) -> bool) -> usize {
         let (hash, mask) = (nonzero(hash), self.slots.len() - 1);
         let mut at = hash as usize & mask;
-        while self.slots[at].0 != 0 && self.slots[at].0 != hash {
+        loop {
+            let (found, number) = self.slots[at];
+            if found == 0 || (found == hash && same(number)) {
+                return at;
+            }
             at = (at + 1) & mask;
         }
-        at
     }
 
     #[cold]
@@ -82,7 +91,7 @@ impl Table {
         let larger = zeroed((self.slots.len() * 2).max(16));
         for (hash, number) in std::mem::replace(&mut self.slots, larger) {
             if hash != 0 {
-                let at = self.slot(hash);
+                let at = self.slot(hash, |_| false);
                 self.slots[at] = (hash, number);
             }
         }
@@ -99,7 +108,7 @@ mod tests {
 
     #[test]
     fn each_hash_keeps_its_number() {
-        // Hashes that meet in their low bits, and 0.
+        // Hashes with equal low bits, and 0.
         let hashes: Vec<u64> = (0..1000).map(|n| n << 40).chain(0..1000).collect();
         let (mut table, mut numbers) = (Table::default(), std::collections::HashMap::new());
         assert_eq!(table.get(0), None);
@@ -109,5 +118,15 @@ mod tests {
         }
         assert!(hashes.iter().all(|&hash| table.get(hash) == Some(numbers[&hash])));
         assert_eq!(table.get(1 << 20), None);
+    }
+
+    #[test]
+    fn things_with_the_same_hash_keep_their_own_numbers() {
+        let mut table = Table::default();
+        for _ in 0..2 {
+            for n in 0..100u32 {
+                assert_eq!(table.get_same_or_insert((n % 3).into(), n, |number| number == n), n);
+            }
+        }
     }
 }

@@ -4,42 +4,57 @@
 //! The cat sat, up to 2  →  the, cat, sat, the cat, cat sat
 //! ```
 //!
-//! The hash of an n-gram follows from that of the n-gram without its last word, so that no text has to be joined for it.
+//! The name of an n-gram is its words separated by single spaces; its hash is that of its name.
 
 use std::ops::Range;
 
-use super::hash;
+use super::hash::hash;
 use super::words::{each_word, lower_into};
 
-/// The terms of one text, with memory for the next.
-#[derive(Default)]
+/// The terms of one text; reused from text to text.
 pub(super) struct Terms {
+    /// The seed of the hashes.
+    seed: u64,
     /// The text in lower case.
     lower: String,
-    /// Where the words stand in it.
+    /// The words of the text separated by spaces, if there are n-grams.
+    joined: String,
+    /// The range of each word in `joined` or, without n-grams, in `lower`.
     words: Vec<Range<usize>>,
     hashes: Vec<u64>,
 }
 
 impl Terms {
-    /// Takes the terms of a text, up to n-grams of length `ngrams`.
+    /// Hashes terms with this seed.
+    pub fn new(seed: u64) -> Self {
+        Terms { seed, lower: String::new(), joined: String::new(), words: Vec::new(), hashes: Vec::new() }
+    }
+
+    /// Finds the terms of a text, up to n-grams of length `ngrams`.
     pub fn read(&mut self, text: &str, ngrams: usize) {
         lower_into(text, &mut self.lower);
+        self.joined.clear();
         self.words.clear();
         self.hashes.clear();
-        let (words, hashes) = (&mut self.words, &mut self.hashes);
-        each_word(&self.lower, |range| {
-            hashes.push(hash::word(&self.lower.as_bytes()[range.clone()]));
+        let Terms { seed, lower, joined, words, hashes } = self;
+        each_word(lower, |range| {
+            hashes.push(hash(&lower.as_bytes()[range.clone()], *seed));
             words.push(range);
         });
-        let count = words.len();
-        let mut prefixes = 0;
-        for n in 1..ngrams.min(count) {
-            let longer = hashes.len();
-            for first in 0..count - n {
-                hashes.push(hash::pair(hashes[prefixes + first], hashes[first + n]));
+        if ngrams == 1 {
+            return;
+        }
+        for word in words.iter_mut() {
+            if !joined.is_empty() {
+                joined.push(' ');
             }
-            prefixes = longer;
+            let start = joined.len();
+            joined.push_str(&lower[word.clone()]);
+            *word = start..joined.len();
+        }
+        for n in 2..=ngrams.min(words.len()) {
+            let names = words.windows(n).map(|words| &joined.as_bytes()[words[0].start..words[n - 1].end]);
+            hashes.extend(names.map(|name| hash(name, *seed)));
         }
     }
 
@@ -48,27 +63,16 @@ impl Terms {
         &self.hashes
     }
 
-    /// Appends the name of the term at a place: its words with a space between them.
-    pub fn write_name(&self, mut place: usize, name: &mut String) {
+    /// The name of the `place`-th term: its words separated by spaces.
+    pub fn name(&self, mut place: usize) -> &str {
         let mut n = 1;
         while place > self.words.len() - n {
             place -= self.words.len() + 1 - n;
             n += 1;
         }
-        for (word, i) in self.words[place..place + n].iter().zip(0..) {
-            if i > 0 {
-                name.push(' ');
-            }
-            name.push_str(&self.lower[word.clone()]);
-        }
+        let all = if self.joined.is_empty() { &self.lower } else { &self.joined };
+        &all[self.words[place].start..self.words[place + n - 1].end]
     }
-}
-
-/// The hash of a term by its name.
-pub(super) fn hash_of_name(name: &str) -> u64 {
-    let mut words = name.split(' ').map(|word| hash::word(word.as_bytes()));
-    let first = words.next().unwrap_or(0);
-    words.fold(first, hash::pair)
 }
 
 #[cfg(test)]
@@ -77,7 +81,7 @@ mod tests {
 
     #[test]
     fn words_then_pairs_then_longer_ones() {
-        let mut terms = Terms::default();
+        let mut terms = Terms::new(7);
         for (text, ngrams, expected) in [
             ("The cat sat", 1, &["the", "cat", "sat"][..]),
             ("The-cat: a sat", 2, &["the", "cat", "sat", "the cat", "cat sat"]),
@@ -87,14 +91,9 @@ mod tests {
             ("", 3, &[]),
         ] {
             terms.read(text, ngrams);
-            let name = |place| {
-                let mut name = String::new();
-                terms.write_name(place, &mut name);
-                name
-            };
-            let names: Vec<String> = (0..terms.hashes().len()).map(name).collect();
+            let names: Vec<&str> = (0..terms.hashes().len()).map(|place| terms.name(place)).collect();
             assert_eq!(names, expected);
-            assert_eq!(terms.hashes(), names.iter().map(|name| hash_of_name(name)).collect::<Vec<_>>());
+            assert_eq!(terms.hashes(), names.iter().map(|name| hash(name.as_bytes(), 7)).collect::<Vec<_>>());
         }
     }
 }

@@ -4,19 +4,22 @@
 //! The café's Nº 12: naïve_bayes  →  the café nº 12 naïve_bayes
 //! ```
 //!
-//! A word is a maximal run of at least two letters, digits, underscores and marks. This is the default of scikit-learn's
-//! vectorisers (`\w\w+`) but for marks, which Python keeps out of `\w`: here `é` belongs to its word also where it is
-//! written as a letter and a combining accent, and so do the vowel signs of Indic scripts.
+//! A word is a maximal run of at least two letters, digits, underscores and combining marks that does not start with a
+//! mark. This is the default of scikit-learn's vectorisers (`\w\w+`) except for marks, which Python leaves out of `\w`:
+//! here `é` belongs to its word also where it is written as a letter and a combining accent, and so do the vowel signs of
+//! Indic scripts. A mark after a symbol, such as the selector after a heart that makes it an emoji, belongs to the symbol.
 
 use std::ops::Range;
 
-/// Puts `text` in lower case into `lower`. All up to a letter beyond ASCII that is not in lower case goes at once.
+use unicode_general_category::{GeneralCategory, get_general_category};
+
+/// Writes `text` in lower case to `lower`; runs of characters that need no Unicode conversion are copied at once.
 pub(super) fn lower_into(text: &str, lower: &mut String) {
     lower.clear();
     let mut rest = text;
     while let Some((at, letter)) = next_upper(rest) {
         if letter == 'Σ' {
-            // The one letter whose lower case depends on its neighbours.
+            // The only letter whose lower case depends on its neighbours.
             *lower = text.to_lowercase();
             return;
         }
@@ -28,7 +31,7 @@ pub(super) fn lower_into(text: &str, lower: &mut String) {
     lower.make_ascii_lowercase();
 }
 
-/// The first letter beyond ASCII that is not its own lower case, and where it stands.
+/// The first letter beyond ASCII that is not its own lower case, and its offset.
 fn next_upper(text: &str) -> Option<(usize, char)> {
     let mut at = 0;
     loop {
@@ -41,20 +44,20 @@ fn next_upper(text: &str) -> Option<(usize, char)> {
     }
 }
 
-/// How many bytes of ASCII stand before the first byte of another character, if there is one.
+/// The number of ASCII bytes before the first other byte, if there is one.
 fn ascii_prefix(bytes: &[u8]) -> Option<usize> {
     let (eights, _) = bytes.as_chunks::<8>();
     let ascii = eights.iter().take_while(|eight| u64::from_le_bytes(**eight) & EACH_HIGH == 0).count() * 8;
     bytes[ascii..].iter().position(|byte| !byte.is_ascii()).map(|more| ascii + more)
 }
 
-/// Whether a character is its own lower case. The letters of Western Europe need no look into Unicode's tables.
+/// Whether a character is its own lower case; the letters of Western Europe need no table look-up.
 #[inline]
 fn is_lower(c: char) -> bool {
     matches!(c, 'ß'..='ÿ') || c.to_lowercase().eq([c])
 }
 
-/// Calls `each` for every word of a text in lower case, with the place where it stands.
+/// Calls `each` with the range of every word of a text in lower case.
 #[inline]
 pub(super) fn each_word(lower: &str, mut each: impl FnMut(Range<usize>)) {
     let mut at = 0;
@@ -63,29 +66,35 @@ pub(super) fn each_word(lower: &str, mut each: impl FnMut(Range<usize>)) {
         if characters >= 2 {
             each(at..end);
         }
-        // What ends a word is no part of one.
-        at = if end < lower.len() { end + width(lower, end) } else { end };
+        // The character that ends a word is not part of any.
+        at = end + beyond_ascii(lower, end).map_or(1, char::len_utf8);
     }
 }
 
-/// Where the word that starts at `at` ends, and how many characters it has: 0 if there is none.
+/// The end of the word that starts at `at`, and its number of characters: 0 if there is no word.
 #[inline]
 fn word_end(lower: &str, at: usize) -> (usize, usize) {
     let bytes = lower.as_bytes();
     let (mut end, mut more) = (at, 0);
     loop {
         end += ascii_of_word(&bytes[end..]);
-        match lower.get(end..).and_then(|rest| rest.chars().next()).filter(|&c| in_word(c)) {
-            Some(c) => {
+        match beyond_ascii(lower, end) {
+            Some(c) if in_word(c) || (end > at && is_mark(c)) => {
                 end += c.len_utf8();
                 more += c.len_utf8() - 1;
             }
-            None => return (end, end - at - more),
+            _ => return (end, end - at - more),
         }
     }
 }
 
-/// How many bytes from the first on are ASCII characters that belong to words, eight looked at together.
+/// The character at an offset, if there is one and it is not ASCII.
+#[inline]
+fn beyond_ascii(text: &str, at: usize) -> Option<char> {
+    if text.as_bytes().get(at)?.is_ascii() { None } else { text[at..].chars().next() }
+}
+
+/// The number of leading bytes that are ASCII characters of words, tested eight at a time.
 #[inline]
 fn ascii_of_word(bytes: &[u8]) -> usize {
     let mut count = 0;
@@ -110,7 +119,7 @@ const EACH_HIGH: u64 = 0x8080_8080_8080_8080;
 #[inline]
 fn in_ascii_word(eight: u64) -> u64 {
     let low = eight & !EACH_HIGH;
-    // Of bytes without their high bits: one sum has it from the first of a range on, the other behind the last.
+    // The high bit of the first sum is set from `first` on, that of the second beyond `last`.
     let within = |first: u8, last: u8| {
         let each = |byte: u8| u64::from_le_bytes([byte; 8]);
         (low + each(0x80 - first)) ^ (low + each(0x7f - last))
@@ -118,26 +127,17 @@ fn in_ascii_word(eight: u64) -> u64 {
     (within(b'a', b'z') | within(b'0', b'9') | within(b'_', b'_')) & !eight & EACH_HIGH
 }
 
-/// Whether a character beyond ASCII belongs to words.
+/// Whether a character beyond ASCII is a letter or a digit; the letters of Western Europe need no table look-up.
 #[inline]
 fn in_word(c: char) -> bool {
-    !c.is_ascii() && (matches!(c, 'ß'..='ö') || c.is_alphanumeric() || is_mark(c))
+    matches!(c, 'ß'..='ö') || c.is_alphanumeric()
 }
 
-fn width(text: &str, at: usize) -> usize {
-    text[at..].chars().next().map_or(0, char::len_utf8)
-}
-
-/// Marks that Unicode does not call alphabetic, as it does most vowel signs: combining accents, and the signs that join
-/// or change consonants in the scripts of South and South East Asia.
+/// Whether a character is a combining mark, of Unicode's categories Mn, Mc and Me: there is none below U+0300. Accents that are written apart from their
+/// letter, vowel points and the signs that join or change consonants in the scripts of Asia are such marks.
 fn is_mark(c: char) -> bool {
-    matches!(c,
-        '\u{300}'..='\u{36f}' | '\u{483}'..='\u{487}' | '\u{591}'..='\u{5bd}' | '\u{610}'..='\u{61a}'
-        | '\u{64b}'..='\u{65f}' | '\u{93c}' | '\u{94d}' | '\u{9bc}' | '\u{9cd}' | '\u{a3c}' | '\u{a4d}' | '\u{abc}'
-        | '\u{acd}' | '\u{b3c}' | '\u{b4d}' | '\u{bcd}' | '\u{c4d}' | '\u{cbc}' | '\u{ccd}' | '\u{d4d}' | '\u{dca}'
-        | '\u{e38}'..='\u{e3a}' | '\u{e47}'..='\u{e4e}' | '\u{eba}' | '\u{ec8}'..='\u{ecd}' | '\u{f84}'
-        | '\u{1037}'..='\u{103a}' | '\u{17c9}'..='\u{17d3}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}'
-        | '\u{20d0}'..='\u{20f0}' | '\u{3099}' | '\u{309a}' | '\u{fe20}'..='\u{fe2f}')
+    use GeneralCategory::{EnclosingMark, NonspacingMark, SpacingMark};
+    c >= '\u{300}' && matches!(get_general_category(c), NonspacingMark | SpacingMark | EnclosingMark)
 }
 
 #[cfg(test)]
@@ -185,5 +185,34 @@ mod tests {
             words("cafe\u{301}s I\u{307}stanbul İzmir हिन्दी"),
             ["cafe\u{301}s", "i\u{307}stanbul", "i\u{307}zmir", "हिन्दी"]
         );
+    }
+
+    /// Marks of each category, among them those that Unicode does not call alphabetic.
+    #[test]
+    fn marks_of_all_scripts_belong_to_words() {
+        for word in [
+            "שָׁלוֹם",                      // Hebrew points
+            "مُحَمَّد",                      // Arabic vowel signs
+            "ܫܠܡ\u{730}ܐ",               // Syriac points
+            "བོད་".trim_end_matches('་'), // Tibetan
+            "ខ្មែរ",                       // Khmer
+            "မြန်မာ",                     // Burmese
+            "ភាសា",
+            "தமிழ்", // Tamil
+            "ភ\u{17d2}ន",
+            "n\u{303}an\u{325}", // Latin
+            "к\u{483}и",         // Cyrillic
+            "か\u{3099}き",      // Japanese
+            "1\u{fe0f}\u{20e3}", // a keycap: an enclosing mark
+            "𑄌𑄋𑄴𑄟𑄳𑄦",              // Chakma, beyond the first plane
+        ] {
+            assert_eq!(words(word), [word]);
+        }
+    }
+
+    #[test]
+    fn a_mark_starts_no_word() {
+        assert_eq!(words("\u{2764}\u{fe0f}love \u{301}\u{302} \u{301}ab"), ["love", "ab"]);
+        assert!(('\u{80}'..'\u{300}').all(|c| !matches!(get_general_category(c), GeneralCategory::NonspacingMark)));
     }
 }

@@ -26,7 +26,7 @@ use crate::sample::most_frequent;
 use crate::scores::{Linear, Scores};
 use crate::train::checkpoint as states;
 use crate::train::label_weights::LabelWeights;
-use crate::train::training::{Outcome, Progress, Run, Start};
+use crate::train::run::{Outcome, Progress, Run, Start};
 
 /// Maximum number of derivatives in memory (128 MB): rows are processed in blocks of at most this many scores.
 const BLOCK: usize = 1 << 24;

@@ -15,7 +15,8 @@ use crate::platform::names::names;
 use crate::platform::pool;
 use crate::scores::Scores;
 use crate::train::batch::Batch;
-use crate::train::training::{Progress, Run, Start, Training};
+use crate::train::run::{Progress, Run, Start};
+use crate::train::training::Training;
 
 /// A callback that observes an estimate and may stop it; its second argument returns the current scores.
 pub type Watch<'a> = dyn FnMut(&Progress, &dyn Fn() -> Vec<f64>) -> ControlFlow<()> + Send + 'a;

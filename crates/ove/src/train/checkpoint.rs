@@ -78,11 +78,9 @@ impl Default for Every {
 impl fmt::Display for Every {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Every::Time(time) if time.subsec_nanos() == 0 && time.as_secs().is_multiple_of(60) => {
-                write!(f, "{}min", time.as_secs() / 60)
-            }
-            Every::Time(time) => write!(f, "{}s", time.as_secs_f64()),
-            Every::Epochs(count) => write!(f, "{count}epoch"),
+            Every::Time(time) => humantime::format_duration(*time).fmt(f),
+            Every::Epochs(1) => f.write_str("1epoch"),
+            Every::Epochs(count) => write!(f, "{count}epochs"),
         }
     }
 }
@@ -96,21 +94,11 @@ impl FromStr for Every {
             let must = "be a time such as 30s, 5min or 2h, or a number of epochs such as 1epoch";
             Error::setting("checkpoint-every", must, format!("`{text}`"))
         };
-        let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
-        let (number, unit) = text.split_at(digits);
-        let time = |seconds: f64| {
-            let number: f64 = number.parse().map_err(|_| bad())?;
-            Duration::try_from_secs_f64(number * seconds).map(Every::Time).map_err(|_| bad())
-        };
-        match unit.trim() {
-            "s" | "sec" => time(1.0),
-            "m" | "min" => time(60.0),
-            "h" => time(3600.0),
-            "epoch" | "epochs" => match number.parse() {
-                Ok(count) if count > 0 => Ok(Every::Epochs(count)),
-                _ => Err(bad()),
-            },
-            _ => Err(bad()),
+        let epochs = text.strip_suffix("epochs").or_else(|| text.strip_suffix("epoch"));
+        match epochs.map(|count| count.trim().parse()) {
+            Some(Ok(count)) if count > 0 => Ok(Every::Epochs(count)),
+            Some(_) => Err(bad()),
+            None => humantime::parse_duration(text).map(Every::Time).map_err(|_| bad()),
         }
     }
 }
@@ -243,15 +231,19 @@ mod tests {
     fn times_and_epochs() {
         for (text, every, shown) in [
             ("30s", Every::Time(Duration::from_secs(30)), "30s"),
-            ("0.25s", Every::Time(Duration::from_millis(250)), "0.25s"),
-            ("5min", Every::Time(Duration::from_secs(300)), "5min"),
-            ("2h", Every::Time(Duration::from_secs(7200)), "120min"),
-            ("3epochs", Every::Epochs(3), "3epoch"),
+            ("0.25s", Every::Time(Duration::from_millis(250)), "250ms"),
+            ("5min", Every::Time(Duration::from_secs(300)), "5m"),
+            ("2h", Every::Time(Duration::from_secs(7200)), "2h"),
+            ("1h 30min", Every::Time(Duration::from_secs(5400)), "1h 30m"),
+            ("1epoch", Every::Epochs(1), "1epoch"),
+            ("3 epochs", Every::Epochs(3), "3epochs"),
         ] {
             let parsed: Every = text.parse().unwrap();
             assert_eq!((parsed, parsed.to_string().as_str()), (every, shown));
+            assert_eq!(shown.parse::<Every>().unwrap(), every);
         }
-        for text in ["", "5", "min", "0epoch", "1.5epoch", "-1s", "1e9s", "7 parsecs", "99999999999999999999h"] {
+        for text in ["", "5", "min", "epoch", "0epoch", "1.5epoch", "-1s", "1e9s", "7 parsecs", "99999999999999999999h"]
+        {
             assert!(text.parse::<Every>().is_err(), "{text}");
         }
     }

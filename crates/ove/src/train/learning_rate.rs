@@ -4,7 +4,8 @@
 //! loss improves.
 
 use super::calibration::fit_temperature;
-use super::training::{Start, Training};
+use super::run::Start;
+use super::training::Training;
 use crate::data::{Examples, Row};
 use crate::error::{Error, Result};
 use crate::options::TrainOptions;

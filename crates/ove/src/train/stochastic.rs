@@ -33,7 +33,7 @@ use self::score_function::{Merged, ScoreFunction};
 use self::visit::Visit;
 use super::label_weights::LabelWeights;
 use super::optimizer::{AdagradCell, SgdCell};
-use super::training::{Outcome, Progress, Run, Start};
+use super::run::{Outcome, Progress, Run, Start};
 use crate::data::Examples;
 use crate::data::mapped_rows::Windows;
 use crate::error::{Error, Result};

@@ -23,7 +23,7 @@ use rayon::prelude::*;
 use self::node_examples::NodeExamples;
 use self::schedule::{Levels, Schedule};
 use super::label_weights::LabelWeights;
-use super::training::{Outcome, Progress, Run, Start};
+use super::run::{Outcome, Progress, Run, Start};
 use crate::data::{Examples, Rows};
 use crate::error::{Error, Result};
 use crate::options::{TrainOptions, TreeOptions};

@@ -1,4 +1,4 @@
-//! What a cache says about itself: of which file it is, read how, and what sums its columns have.
+//! The card of a cache: which file it is made from, how that was read, and the checksums of its columns.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +16,7 @@ use crate::text::TextOptions;
 /// The version of this layout.
 const VERSION: u32 = 3;
 
-/// Of which file a cache is, and how it was read.
+/// The file that a cache is made from, and how it was read.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Origin {
     version: u32,
@@ -44,15 +44,15 @@ impl Origin {
     }
 }
 
-/// All that is not in a column.
+/// Everything that is not in a column.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Card {
     pub origin: Origin,
     pub features: usize,
     pub classes: Vec<String>,
-    /// Whether the file holds texts.
+    /// Whether the file contains texts.
     pub texts: bool,
-    /// The sum over the bytes of each column.
+    /// The checksum of each column.
     pub sums: BTreeMap<String, u64>,
 }
 
@@ -60,7 +60,7 @@ impl Card {
     /// The name of its file.
     pub const NAME: &str = "card";
 
-    /// The card of a folder; none if it is not whole, as that of a cache which was never finished.
+    /// The card of a folder; `None` if there is no valid one.
     pub fn read(folder: &Path) -> Option<Card> {
         let content = fs::read_to_string(folder.join(Card::NAME)).ok()?;
         let (json, _) = content.split_once('\n')?;
@@ -78,7 +78,7 @@ impl Card {
     }
 }
 
-/// A line, and the sum over its bytes in the next.
+/// A line, followed by a line with its checksum.
 fn summed(line: &str) -> String {
     format!("{line}\n{:016x}\n", Digest::of(line.as_bytes()))
 }

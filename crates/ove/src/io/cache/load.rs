@@ -1,4 +1,4 @@
-//! A cache as rows. All of it is read once and looked at, so that neither a bad disk nor a stranger's file can do more than end in an error.
+//! Opens a cache as rows. Everything is read and checked once, so that a damaged or hostile file ends in an error.
 
 use std::path::Path;
 
@@ -14,10 +14,10 @@ use crate::platform::mapped_slice::MappedSlice;
 use crate::platform::pool;
 use crate::text::{self, Text};
 
-/// Features are numbered by 32 bits.
+/// Feature indices have 32 bits.
 const MOST_FEATURES: u64 = 1 << 32;
 
-/// The rows of a folder that has this card, and what turns texts into such rows.
+/// The rows of a folder with this card, and the text settings and vocabulary if it was made from texts.
 pub(super) fn load(folder: &Path, card: Card) -> Result<(Option<Text>, Dataset)> {
     let columns = Columns { folder, card: &card };
     let disk = columns.disk()?;
@@ -29,7 +29,7 @@ pub(super) fn load(folder: &Path, card: Card) -> Result<(Option<Text>, Dataset)>
     Ok((text, data))
 }
 
-/// The files of a cache, with what its card says of them.
+/// The files of a cache, and its card.
 struct Columns<'a> {
     folder: &'a Path,
     card: &'a Card,
@@ -40,7 +40,7 @@ impl Columns<'_> {
         Error::Cache { path: self.folder.join(name), reason: reason.to_string() }
     }
 
-    /// The numbers of a column, not yet looked at.
+    /// A column, not yet checked.
     fn mapped<T: Pod>(&self, name: &str) -> Result<MappedSlice<T>> {
         MappedSlice::file(&self.folder.join(name))?.ok_or_else(|| self.damaged(name, "its last number is cut short"))
     }
@@ -49,10 +49,10 @@ impl Columns<'_> {
         if self.card.sums.get(name) == Some(&sum) {
             return Ok(());
         }
-        Err(self.damaged(name, "its bytes are not those that were written"))
+        Err(self.damaged(name, "its checksum is wrong: some of it was changed"))
     }
 
-    /// A column in memory, with the bytes that were written.
+    /// A column in memory, after checking its checksum.
     fn numbers<T: Pod>(&self, name: &str) -> Result<Vec<T>> {
         let numbers = self.mapped(name)?.into_vec();
         self.check_sum(name, Digest::of(bytemuck::cast_slice(&numbers)))?;
@@ -64,16 +64,18 @@ impl Columns<'_> {
         self.check_sum("offsets", Digest::of(bytemuck::cast_slice(&offsets)))?;
         let disk = MappedRows { offsets, indices: self.mapped("indices")?, values: self.mapped("values")? };
         let (entries, values) = (disk.indices.len(), disk.values.len());
-        if !is_list_of_ends(&disk.offsets, entries) {
-            return Err(self.damaged("offsets", format!("rows that do not part {entries} entries")));
+        if !are_offsets(&disk.offsets, entries) {
+            return Err(self.damaged("offsets", format!("offsets do not match {entries} entries")));
         }
         if values != entries {
-            return Err(self.damaged("values", format!("{values} values for {entries} entries")));
+            return Err(self.damaged("values", format!("expected {entries} values, one per entry, found {values}")));
         }
         if self.card.features as u64 > MOST_FEATURES {
-            return Err(self.damaged(Card::NAME, format!("{} features", self.card.features)));
+            return Err(
+                self.damaged(Card::NAME, format!("expected at most 2³² features, found {}", self.card.features))
+            );
         }
-        // A column each, from its start to its end: disks like that, and so do sums.
+        // Each column is read from start to end: sequential for the disk, and in the order of its checksum.
         let features = || {
             let sum = disk.check_features(self.card.features).map_err(|reason| self.damaged("indices", reason))?;
             self.check_sum("indices", sum)
@@ -93,17 +95,19 @@ impl Columns<'_> {
         let (ends, labels) = (self.numbers("label-offsets")?, self.numbers("labels")?);
         let (total, classes) = (labels.len(), self.card.classes.len());
         let fit = Labels::from_parts(ends, labels).filter(|labels| labels.len() == rows);
-        let labels = fit.ok_or_else(|| self.damaged("label-offsets", format!("not {total} labels of {rows} rows")))?;
+        let labels = fit.ok_or_else(|| {
+            self.damaged("label-offsets", format!("offsets do not match {total} labels of {rows} rows"))
+        })?;
         let mut sorted = Vec::new();
         for (n, of_row) in labels.iter().enumerate() {
             sorted.clear();
             sorted.extend_from_slice(of_row);
             sorted.sort_unstable();
             if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-                return Err(self.damaged("labels", format!("row {n} has class {} twice", pair[0])));
+                return Err(self.damaged("labels", format!("row {n}: class {} occurs twice", pair[0])));
             }
             if let Some(last) = sorted.last().filter(|&&last| last as usize >= classes) {
-                return Err(self.damaged("labels", format!("row {n} has class {last}, but there are {classes}")));
+                return Err(self.damaged("labels", format!("row {n}: expected a class below {classes}, found {last}")));
             }
         }
         Ok(labels)
@@ -112,10 +116,15 @@ impl Columns<'_> {
     fn weights(&self, rows: usize) -> Result<Vec<f64>> {
         let weights: Vec<f64> = self.numbers("weights")?;
         if !weights.is_empty() && weights.len() != rows {
-            return Err(self.damaged("weights", format!("{} weights for {rows} rows", weights.len())));
+            return Err(
+                self.damaged("weights", format!("expected {rows} weights, one per row, found {}", weights.len()))
+            );
         }
         if let Some(n) = weights.iter().position(|weight| !(weight.is_finite() && *weight >= 0.0)) {
-            return Err(self.damaged("weights", format!("row {n} has the weight {}", weights[n])));
+            return Err(self.damaged(
+                "weights",
+                format!("row {n}: expected a weight, finite and at least 0, found {}", weights[n]),
+            ));
         }
         Ok(weights)
     }
@@ -127,7 +136,7 @@ impl Columns<'_> {
     }
 }
 
-/// Whether these part so many things: from 0 to all of them, never falling.
-fn is_list_of_ends(ends: &[usize], things: usize) -> bool {
-    ends.first() == Some(&0) && ends.last() == Some(&things) && ends.is_sorted()
+/// Whether these are CSR offsets into `entries` entries.
+fn are_offsets(offsets: &[usize], entries: usize) -> bool {
+    offsets.first() == Some(&0) && offsets.last() == Some(&entries) && offsets.is_sorted()
 }

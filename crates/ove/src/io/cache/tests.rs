@@ -104,10 +104,10 @@ fn places_in_errors_are_those_of_the_file() {
         message.strip_prefix(&format!("{}:", path.display())).expect("a place").to_owned()
     };
     assert!(told("a.svm", "a 1:1\nb 2:1\nc 3:x\n").starts_with("3:5: "));
-    assert!(told("a.txt", "3 5 2\n0 1:1\n1 2:1\n1 9:1\n").starts_with("4:3: feature 9"));
-    assert_eq!(told("a.txt", "4 5 2\n0 1:1\n1 2:1\n"), "3: the end after 2 rows, but the header promises 4 rows");
-    assert!(told("a.txt", "1 5 2\n0 1:1\n1 2:1\n").starts_with("3:1: row 2, but the header promises 1 rows"));
-    assert!(told("a.tsv", "a\tx\nb\tx\nno tab\n").starts_with("3:7: no tab"));
+    assert!(told("a.txt", "3 5 2\n0 1:1\n1 2:1\n1 9:1\n").starts_with("4:3: expected a feature from 0 to 4"));
+    assert_eq!(told("a.txt", "4 5 2\n0 1:1\n1 2:1\n"), "3: expected 4 rows, as the header says, found 2");
+    assert!(told("a.txt", "1 5 2\n0 1:1\n1 2:1\n").starts_with("3:1: expected 1 rows, as the header says, found more"));
+    assert!(told("a.tsv", "a\tx\nb\tx\nno tab\n").starts_with("3:7: expected 'text<TAB>label label …', found no tab"));
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn a_cache_is_made_anew_if_its_card_is_cut_or_changed_anywhere() {
 fn refusal(small: &Small, card: Card) -> String {
     let path = small.cache().display().to_string();
     let error = load(&small.cache(), card).expect_err("a damaged cache").to_string();
-    let error = error.strip_prefix(&path).expect("a path").strip_suffix("; remove its folder to have it made again");
+    let error = error.strip_prefix(&path).expect("a path").strip_suffix("; remove its folder to rebuild it");
     error.expect("what to do").replace(": not a usable cache", "")
 }
 
@@ -222,34 +222,31 @@ fn what_a_stranger_writes_is_refused_by_what_is_wrong_with_it() {
     };
     let floats = |numbers: &[f32]| numbers.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
     // The rows hold the features 0 1, 0 1 and 0.
-    assert_eq!(hostile("indices", &[0, 1, 0, 2, 0]), "/indices: row 1 has feature 2, but there are 2");
-    assert_eq!(hostile("indices", &[1, 0, 0, 1, 0]), "/indices: row 0 has features that do not rise");
-    assert_eq!(hostile("indices", &[0, 1, 0]), "/offsets: rows that do not part 3 entries");
-    assert_eq!(hostile("offsets", &[0, 0, 4, 0, 2, 0, 5, 0]), "/offsets: rows that do not part 5 entries");
-    assert_eq!(hostile("offsets", &[0, 0, 2, 0, 9, 0, 5, 0]), "/offsets: rows that do not part 5 entries");
-    assert_eq!(hostile("offsets", &[]), "/offsets: rows that do not part 5 entries");
+    assert_eq!(hostile("indices", &[0, 1, 0, 2, 0]), "/indices: row 1: expected a feature below 2, found 2");
+    assert_eq!(hostile("indices", &[1, 0, 0, 1, 0]), "/indices: row 0: features must increase within a row");
+    assert_eq!(hostile("indices", &[0, 1, 0]), "/offsets: offsets do not match 3 entries");
+    assert_eq!(hostile("offsets", &[0, 0, 4, 0, 2, 0, 5, 0]), "/offsets: offsets do not match 5 entries");
+    assert_eq!(hostile("offsets", &[0, 0, 2, 0, 9, 0, 5, 0]), "/offsets: offsets do not match 5 entries");
+    assert_eq!(hostile("offsets", &[]), "/offsets: offsets do not match 5 entries");
     assert_eq!(hostile("offsets", &[0, 0, 5]), "/offsets: its last number is cut short");
-    assert_eq!(hostile("values", &[0; 4]), "/values: 4 values for 5 entries");
-    assert_eq!(
-        hostile("values", &floats(&[1., f32::NAN, 1., 1., 1.])),
-        "/values: the value NaN, but values are finite"
-    );
+    assert_eq!(hostile("values", &[0; 4]), "/values: expected 5 values, one per entry, found 4");
+    assert_eq!(hostile("values", &floats(&[1., f32::NAN, 1., 1., 1.])), "/values: expected finite values, found NaN");
     // There are four classes; the rows have 2, 2 and 1 of them.
-    assert_eq!(hostile("labels", &[0, 1, 2, 9, 0]), "/labels: row 1 has class 9, but there are 4");
-    assert_eq!(hostile("labels", &[0, 1, 2, 2, 0]), "/labels: row 1 has class 2 twice");
-    assert_eq!(hostile("labels", &[0, 1]), "/label-offsets: not 2 labels of 3 rows");
-    assert_eq!(hostile("label-offsets", &[0, 0, 5, 0]), "/label-offsets: not 5 labels of 3 rows");
-    assert_eq!(hostile("weights", &[0; 2]), "/weights: 1 weights for 3 rows");
-    assert_eq!(hostile("weights", &[u32::MAX; 6]), "/weights: row 0 has the weight NaN");
+    assert_eq!(hostile("labels", &[0, 1, 2, 9, 0]), "/labels: row 1: expected a class below 4, found 9");
+    assert_eq!(hostile("labels", &[0, 1, 2, 2, 0]), "/labels: row 1: class 2 occurs twice");
+    assert_eq!(hostile("labels", &[0, 1]), "/label-offsets: offsets do not match 2 labels of 3 rows");
+    assert_eq!(hostile("label-offsets", &[0, 0, 5, 0]), "/label-offsets: offsets do not match 5 labels of 3 rows");
+    assert_eq!(hostile("weights", &[0; 2]), "/weights: expected 3 weights, one per row, found 1");
+    assert_eq!(
+        hostile("weights", &[u32::MAX; 6]),
+        "/weights: row 0: expected a weight, finite and at least 0, found NaN"
+    );
     assert_eq!(
         hostile("idf", &floats(&[1.0])),
         "/terms: 1 weights for 2 terms do not match the text settings, which need 2"
     );
-    assert_eq!(
-        hostile("idf", &floats(&[1.0, f32::INFINITY])),
-        "/terms: the weight inf of a term, but weights are finite"
-    );
-    assert_eq!(hostile("terms", &[u32::from_le_bytes(*b"a\nbb")]), "/terms: terms that are cut short");
+    assert_eq!(hostile("idf", &floats(&[1.0, f32::INFINITY])), "/terms: expected finite weights of terms, found inf");
+    assert_eq!(hostile("terms", &[u32::from_le_bytes(*b"a\nbb")]), "/terms: the list of terms is cut short");
     assert_eq!(
         hostile("terms", &[u32::from_le_bytes(*b"abb\n")]),
         "/terms: 2 weights for 1 terms do not match the text settings, which need 1"

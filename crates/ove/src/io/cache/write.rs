@@ -35,7 +35,7 @@ impl Column {
         self.file.write_all(bytes).map_err(|e| Error::file(&self.path, e))
     }
 
-    /// Its name, and the sum over its bytes.
+    /// Its name and its checksum.
     fn finish(mut self) -> Result<(String, u64)> {
         let end = self.file.flush().and_then(|()| self.file.get_ref().sync_all());
         end.map_err(|e| Error::file(&self.path, e))?;
@@ -43,7 +43,7 @@ impl Column {
     }
 }
 
-/// The cache as far as it is written.
+/// A cache that is being written.
 pub(super) struct Writer {
     folder: PathBuf,
     offsets: Column,
@@ -51,15 +51,15 @@ pub(super) struct Writer {
     values: Column,
     entries: u64,
     features: usize,
-    /// Labels are numbered as their names appear, until all are known.
+    /// Labels are numbered in order of appearance until all names are known.
     labels: Labels,
-    names: classes::Names<String>,
+    names: classes::Names,
     weights: Vec<f64>,
     skipped: Skipped,
 }
 
 impl Writer {
-    /// How many rows are written.
+    /// Number of rows written so far.
     pub fn len(&self) -> usize {
         self.labels.len()
     }
@@ -104,7 +104,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The card of all rows, and those that were left out.
+    /// Writes the remaining columns; returns the card and the rows that were skipped.
     pub fn finish(self, origin: Origin, text: Option<&Text>) -> Result<(Card, Skipped)> {
         let Writer { folder, offsets, indices, values, mut labels, names, weights, skipped, mut features, .. } = self;
         let (classes, numbers) = names.sorted();

@@ -1,4 +1,4 @@
-//! ARFF, Weka's form: attributes first, then a row a line, dense or sparse.
+//! ARFF, Weka's format: attributes first, then one row per line, dense or sparse.
 //!
 //! ```text
 //! @relation fruit            % a comment
@@ -10,8 +10,8 @@
 //! {0 8,2 'sour cherry'}
 //! ```
 //!
-//! A sparse row names attributes from 0 and leaves out zeros; for a nominal attribute, zero is its first value. Label
-//! attributes are not features: the features are numbered as if the labels were not there.
+//! A sparse row numbers attributes from 0 and omits zeros; for a nominal attribute, zero is its first value. Label
+//! attributes are not features: features are numbered as if there were no label attributes.
 
 mod header;
 mod labels;
@@ -28,14 +28,14 @@ use header::{Attribute, Header, Kind};
 use labels::{Labels, Role};
 use scan::{Scan, Token};
 
-/// The rows as far as they are read.
+/// The rows read so far.
 struct Reader {
     attributes: Vec<Attribute>,
     labels: Labels,
     /// The class of each value of the class attribute.
     values: HashMap<String, u32>,
     labels_required: bool,
-    /// The classes of the row that is being read.
+    /// The classes of the current row.
     row_labels: Vec<u32>,
     data: Dataset,
 }
@@ -87,12 +87,12 @@ impl Reader {
 
     fn dense(&mut self, line: Line, mut scan: Scan) -> Result<()> {
         let count = self.attributes.len();
-        let allowed = || format!("there are {count} attributes");
+        let expected = || format!("{count} values, one per attribute");
         let mut values = 0;
         loop {
             let token = scan.token(b",")?;
             if values == count {
-                return Err(line.wrong(token.at, format!("value {}", count + 1), allowed()));
+                return Err(line.expected(token.at, expected(), format!("value {}", count + 1)));
             }
             self.value(line, values, &token)?;
             values += 1;
@@ -102,7 +102,7 @@ impl Reader {
         }
         scan.end()?;
         if values < count {
-            return Err(line.wrong(line.text.len(), format!("the end after {values} values"), allowed()));
+            return Err(line.expected(line.text.len(), expected(), values));
         }
         Ok(())
     }
@@ -115,14 +115,14 @@ impl Reader {
             let token = scan.token(b",}")?;
             let attribute = self.attribute(line, &token)?;
             if let Some(last) = last.filter(|&last| last >= attribute) {
-                let found = format!("attribute {attribute} after {last}");
-                return Err(line.wrong(token.at, found, "attributes rise within a row"));
+                let message = format!("attributes must increase within a row, found {attribute} after {last}");
+                return Err(line.wrong(token.at, message));
             }
             last = Some(attribute);
             class_given |= self.labels.roles[attribute] == Role::Class;
             self.value(line, attribute, &scan.token(b",}")?)?;
             if !scan.take(b',') && scan.peek() != Some(b'}') {
-                return Err(scan.wrong("a sparse row is '{attribute value,…}'"));
+                return Err(scan.expected("'{attribute value,…}'"));
             }
         }
         scan.end()?;
@@ -133,31 +133,31 @@ impl Reader {
     }
 
     fn attribute(&self, line: Line, token: &Token) -> Result<usize> {
-        let allowed = || match self.attributes.len() {
-            0 => "there are no attributes".into(),
-            count => format!("attributes go from 0 to {}", count - 1),
+        let expected = || match self.attributes.len() {
+            0 => "'}' in a file without attributes".into(),
+            count => format!("an attribute from 0 to {}", count - 1),
         };
         match number::integer(&token.text) {
             Some(attribute) if attribute < self.attributes.len() as u64 => Ok(attribute as usize),
-            _ => Err(line.wrong(token.at, format!("attribute {}", quote(&token.text)), allowed())),
+            _ => Err(line.expected(token.at, expected(), format!("'{}'", quote(&token.text)))),
         }
     }
 
-    /// Takes a value: an entry if it is a feature's, a class of the row if it tells one.
+    /// Adds a value: an entry of the row if it is a feature, else a class of the row.
     fn value(&mut self, line: Line, attribute: usize, token: &Token) -> Result<()> {
         let role = self.labels.roles[attribute];
         if token.is_missing() {
             let is_feature = matches!(role, Role::Feature(_));
             if is_feature || self.labels_required {
-                return Err(line.wrong(token.at, "a missing value", "every value must be known"));
+                return Err(line.expected(token.at, "a value", "a missing one"));
             }
             return Ok(());
         }
         let name = &self.attributes[attribute].name;
         if role == Role::Class {
             let class = self.values.get(token.text.as_ref()).ok_or_else(|| {
-                let allowed = format!("attribute {} has no such value", quote(name));
-                line.wrong(token.at, format!("value '{}'", quote(&token.text)), allowed)
+                let expected = format!("a value of attribute {}", quote(name));
+                line.expected(token.at, expected, format!("'{}'", quote(&token.text)))
             })?;
             self.row_labels.push(*class);
             return Ok(());
@@ -165,8 +165,8 @@ impl Reader {
         let value = number::float(&token.text).ok_or_else(|| pair::wrong_value(&line, token.at, &token.text))?;
         let binary = matches!(role, Role::Label(_)) || self.attributes[attribute].kind != Kind::Number;
         if binary && value != 0.0 && value != 1.0 {
-            let allowed = format!("attribute {} is 0 or 1", quote(name));
-            return Err(line.wrong(token.at, format!("value {}", quote(&token.text)), allowed));
+            let expected = format!("0 or 1 for attribute {}", quote(name));
+            return Err(line.expected(token.at, expected, format!("'{}'", quote(&token.text))));
         }
         match role {
             Role::Feature(feature) if value != 0.0 => self.data.push_entry(feature, value),

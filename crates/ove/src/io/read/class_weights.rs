@@ -1,11 +1,11 @@
-//! Weights of classes: how often the labels of a class count in training. A class a line, then its weight.
+//! Class weights: one class per line, followed by the weight of its labels in training.
 //!
 //! ```text
 //! sport<TAB>0.5
 //! sour cherry 3
 //! ```
 //!
-//! A class that is not named weighs 1. Blank lines are skipped.
+//! Classes that are not listed have weight 1. Blank lines are skipped.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,7 +15,11 @@ use super::number;
 use super::source::Source;
 use crate::error::Result;
 
-/// Reads a file of class weights; the weight of each of these classes.
+/// Reads a file of class weights; returns the weight of each of these classes.
+///
+/// # Errors
+/// [`Error::Input`](crate::Error::Input) if a line is not valid, or names an unknown class or the same class twice;
+/// [`Error::File`](crate::Error::File) if the file cannot be read.
 pub fn read(path: &Path, classes: &[String]) -> Result<Vec<f64>> {
     let index: HashMap<&str, usize> = classes.iter().map(String::as_str).zip(0..).collect();
     let mut weights = vec![None; classes.len()];
@@ -25,10 +29,10 @@ pub fn read(path: &Path, classes: &[String]) -> Result<Vec<f64>> {
             continue;
         }
         let (class, weight) = parse(&line)?;
-        let wrong = |allowed: &str| line.wrong(0, format!("class '{}'", quote(class)), allowed);
-        let &k = index.get(class).ok_or_else(|| wrong("no row has this class"))?;
+        let found = |found: &str| format!("'{}', {found}", quote(class));
+        let &k = index.get(class).ok_or_else(|| line.expected(0, "a class", found("which no row has")))?;
         if weights[k].replace(weight).is_some() {
-            return Err(wrong("each class stands once"));
+            return Err(line.expected(0, "each class once", format!("'{}' again", quote(class))));
         }
     }
     Ok(weights.into_iter().map(|weight| weight.unwrap_or(1.0)).collect())
@@ -38,7 +42,7 @@ pub fn read(path: &Path, classes: &[String]) -> Result<Vec<f64>> {
 fn parse<'a>(line: &Line<'a>) -> Result<(&'a str, f64)> {
     let text = line.text.trim_end();
     let Some((class, word)) = text.rsplit_once(|c: char| c.is_ascii_whitespace()) else {
-        return Err(line.wrong(0, format!("'{}'", quote(text)), "a line is 'class weight'"));
+        return Err(line.expected(0, "'class weight'", format!("'{}'", quote(text))));
     };
     let weight = number::weight(word).ok_or_else(|| number::wrong_weight(line, text.len() - word.len(), word))?;
     Ok((class.trim(), weight))

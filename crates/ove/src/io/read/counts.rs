@@ -1,11 +1,11 @@
-//! Counts of values, for the non-parametric case: a count a line, alone or after a name and a tab.
+//! Counts of values, for the non-parametric case: one count per line, alone or after a name and a tab.
 //!
 //! ```text
 //! cat<TAB>7
 //! dog<TAB>2
 //! ```
 //!
-//! Without names, the values are named by their numbers, from 0. Blank lines are skipped.
+//! Values without names are named by their position, from 0. Blank lines are skipped.
 
 use std::path::Path;
 
@@ -14,16 +14,20 @@ use super::source::Source;
 use super::{no_rows, number};
 use crate::error::Result;
 
-/// A value and how often it occurs.
+/// A value and its count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value {
     /// Its name.
     pub name: String,
-    /// How often it occurs.
+    /// The number of occurrences.
     pub count: u64,
 }
 
 /// Reads a file of counts; `-` is standard input.
+///
+/// # Errors
+/// [`Error::Input`](crate::Error::Input) if a line is not valid or there is none,
+/// [`Error::File`](crate::Error::File) if the file cannot be read.
 pub fn read(path: &Path) -> Result<Vec<Value>> {
     let mut lines = Lines::new(Source::open(path)?);
     let mut values: Vec<Value> = Vec::new();
@@ -38,8 +42,8 @@ pub fn read(path: &Path) -> Result<Vec<Value>> {
         };
         let parsed = number::integer(count.trim()).and_then(|count| Some((count, total.checked_add(count)?)));
         let Some((count, sum)) = parsed else {
-            let found = format!("count '{}'", quote(count.trim()));
-            return Err(line.wrong(at, found, "counts are whole numbers whose sum fits 64 bits"));
+            let expected = "a count, a whole number, and a sum of counts below 2⁶⁴";
+            return Err(line.expected(at, expected, format!("'{}'", quote(count.trim()))));
         };
         total = sum;
         values.push(Value { name, count });

@@ -1,4 +1,4 @@
-//! Finds the format of a file: by its name, else by its first bytes.
+//! Detects the format of a file by its name, else by its first bytes.
 //!
 //! ```text
 //! *.arff, *idx3-ubyte, *.svm, *.libsvm, *.svmlight, *.tsv, *.data with *.label beside it
@@ -15,24 +15,24 @@ use super::source::{HEAD, Source};
 use super::{Format, fasttext, wrong_file};
 use crate::error::Result;
 
-/// The format of a file that is open and untouched.
+/// The format of an open file of which nothing was read yet.
 pub(super) fn format(source: &Source) -> Result<Format> {
     by_name(source).or_else(|| by_content(source.head())).ok_or_else(|| {
         let names: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
-        let allowed = format!("the known ones are {}", names.join(", "));
-        wrong_file(source.path(), "a format that cannot be told", allowed)
+        let message = format!("the format cannot be detected; give one of {}", names.join(", "));
+        wrong_file(source.path(), message)
     })
 }
 
-/// The format of a file that has to be text. Any lines are texts: what stands in them makes numbers of a file only if it
-/// does so in each, and never on standard input.
+/// The format of a file that must be raw text. Any lines are texts, unless all of them look like rows of numbers, which is
+/// not tested on standard input.
 pub(super) fn text_format(source: &Source) -> Result<Format> {
     let numbers = !source.is_stdin() && all_numbers(source.head());
     let found = by_name(source).or_else(|| by_content(source.head()).filter(|format| format.is_text() || numbers));
     match found {
         Some(format) if !format.is_text() => {
-            let allowed = "texts are wanted; the format tsv reads any lines as texts";
-            Err(wrong_file(source.path(), format!("rows of numbers ({format})"), allowed))
+            let hint = "the format tsv reads any lines as texts";
+            Err(wrong_file(source.path(), format!("expected texts, found rows of numbers ({format}); {hint}")))
         }
         found => Ok(found.unwrap_or(Format::Tsv)),
     }
@@ -63,7 +63,7 @@ fn by_content(head: &[u8]) -> Option<Format> {
     let text = String::from_utf8_lossy(whole_words(head));
     let text = text.trim_start_matches('\u{feff}');
     let mut lines = text.lines().filter(|line| !line.trim_start().starts_with('#') && !line.trim().is_empty());
-    // A file with nothing but comments: its reader will say that there are no rows.
+    // A file of comments only: its reader reports that there are no rows.
     let Some(first) = lines.next() else { return Some(Format::Libsvm) };
     if first.trim_start().starts_with(['@', '%']) {
         Some(Format::Arff)
@@ -80,13 +80,13 @@ fn by_content(head: &[u8]) -> Option<Format> {
     }
 }
 
-/// Whether all lines have an entry `feature:value` and nothing else after their first word.
+/// Whether all lines consist of a first word and entries `feature:value`.
 fn all_numbers(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(whole_words(head));
     text.lines().skip_while(|line| is_triple(line)).all(|line| line.contains(':') && is_libsvm(line))
 }
 
-/// Without the last word, if the end of the head may have cut it.
+/// The head without its last word, which may be cut.
 fn whole_words(head: &[u8]) -> &[u8] {
     let end = head.iter().rposition(u8::is_ascii_whitespace).filter(|_| head.len() == HEAD).unwrap_or(head.len());
     &head[..end]

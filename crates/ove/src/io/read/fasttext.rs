@@ -1,23 +1,23 @@
-//! The form of fastText: a text a line, after its labels.
+//! The format of fastText: one text per line, after its labels.
 //!
 //! ```text
 //! __label__wood __label__building Timber in the city
 //! ```
 //!
-//! Labels are the words with this start that stand first in a line; a later one is part of the text.
+//! Labels are the leading words of a line with this prefix; later ones are part of the text.
 
 use super::lines::Line;
 use super::texts::Piece;
 use crate::error::Result;
 
-/// What marks a label.
+/// The prefix of a label.
 pub(super) const LABEL: &str = "__label__";
 
-pub(super) fn line<'a>(line: &Line<'a>, piece: &mut Piece<'a>) -> Result<()> {
+pub(super) fn line(line: &Line, piece: &mut Piece) -> Result<()> {
     let mut at = line.skip_space(0);
     while let Some(name) = line.word(at).strip_prefix(LABEL) {
         if name.is_empty() {
-            return Err(line.wrong(at, "an empty label", "labels have a name"));
+            return Err(line.expected(at, "a label", "an empty one"));
         }
         if piece.labels_required {
             piece.label(name);

@@ -1,12 +1,12 @@
-//! IDX, the form of MNIST: grey images in one file, their labels in a second one beside it.
+//! IDX, the format of MNIST: grey-scale images in one file, their labels in a second file beside it.
 //!
 //! ```text
-//! train-images-idx3-ubyte   00 00 08 03, images, height, width (32 bits each, high byte first), then a byte a pixel
-//! train-labels-idx1-ubyte   00 00 08 01, labels, then a byte a label
+//! train-images-idx3-ubyte   00 00 08 03, images, height, width (32 bits each, big-endian), then one byte per pixel
+//! train-labels-idx1-ubyte   00 00 08 01, labels, then one byte per label
 //! ```
 //!
-//! A feature is a pixel, row by row from the top left, as a number from 0 to 1. The sizes that a header claims are
-//! believed only as far as there are data.
+//! A feature is a pixel, row by row from the top left, with a value from 0 to 1. Memory is allocated as data arrive, not
+//! by the sizes in the header.
 
 use std::io::Read;
 
@@ -22,8 +22,8 @@ pub(super) fn read(mut source: Source, labels_required: bool) -> Result<Dataset>
     let [count, height, width] = header(&mut source, IMAGES)?;
     let pixels = match height.checked_mul(width) {
         Some(0) | None => {
-            let allowed = format!("an image has 1 to {} pixels", u32::MAX);
-            return Err(wrong_file(source.path(), format!("images of {height} x {width} pixels"), allowed));
+            let message = format!("expected images of 1 to {} pixels, found {height} x {width}", u32::MAX);
+            return Err(wrong_file(source.path(), message));
         }
         Some(pixels) => pixels,
     };
@@ -40,8 +40,8 @@ fn images(source: &mut Source, count: u32, pixels: u32, labels: Option<&[u8]>) -
     for n in 0..count as usize {
         fill(source, pixels, &mut image)?;
         if image.len() < pixels as usize {
-            let allowed = format!("the header promises {count} images of {pixels} bytes");
-            return Err(wrong_file(source.path(), format!("the end within image {}", n + 1), allowed));
+            let end = format!("the end of the file within image {}", n + 1);
+            return Err(wrong_file(source.path(), format!("expected {count} images of {pixels} bytes, found {end}")));
         }
         for (feature, &grey) in (0..).zip(&image).filter(|(_, grey)| **grey != 0) {
             data.push_entry(feature, f32::from(grey) / 255.0);
@@ -52,7 +52,7 @@ fn images(source: &mut Source, count: u32, pixels: u32, labels: Option<&[u8]>) -
     Ok(data)
 }
 
-/// As many labels as there are images; none if there is no label file and none is required.
+/// One label per image; `None` if there is no label file and none is required.
 fn labels(images: &Source, count: u32, required: bool) -> Result<Option<Vec<u8>>> {
     let name = images.name();
     let label_name = name.replace("images", "labels").replace("idx3", "idx1");
@@ -60,38 +60,34 @@ fn labels(images: &Source, count: u32, required: bool) -> Result<Option<Vec<u8>>
         if !required {
             return Ok(None);
         }
-        let found = format!("no file {label_name} or {label_name}.gz beside it");
-        return Err(wrong_file(images.path(), found, "every row needs a label"));
+        let message = format!("expected the labels beside it, found neither {label_name} nor {label_name}.gz");
+        return Err(wrong_file(images.path(), message));
     };
     let mut source = Source::open(&path)?;
     let [found] = header(&mut source, LABELS)?;
     if found != count {
-        return Err(wrong_file(&path, format!("{found} labels"), format!("there are {count} images")));
+        return Err(wrong_file(&path, format!("expected {count} labels, one per image, found {found}")));
     }
     let mut labels = Vec::new();
     fill(&mut source, count, &mut labels)?;
     if labels.len() < count as usize {
-        let allowed = format!("the header promises {count}");
-        return Err(wrong_file(&path, format!("the end after {} labels", labels.len()), allowed));
+        return Err(wrong_file(&path, format!("expected {count} labels, found {}", labels.len())));
     }
     at_end(&mut source, format!("{count} labels"))?;
     Ok(Some(labels))
 }
 
-/// The sizes that follow the magic number.
+/// The sizes after the magic number.
 fn header<const N: usize>(source: &mut Source, magic: u32) -> Result<[u32; N]> {
     let mut bytes = Vec::new();
     fill(source, 4 + 4 * N as u32, &mut bytes)?;
     let mut numbers = bytes.chunks_exact(4).map(|b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]));
-    let short = || wrong_file(source.path(), "the end within the header", format!("it has {} bytes", 4 + 4 * N));
+    let short = || wrong_file(source.path(), format!("expected a header of {} bytes, found fewer", 4 + 4 * N));
     let found = numbers.next().ok_or_else(short)?;
     if found != magic {
         let kind = if magic == IMAGES { "images" } else { "labels" };
-        return Err(wrong_file(
-            source.path(),
-            format!("magic number {found:#010x}"),
-            format!("{kind} have {magic:#010x}"),
-        ));
+        let message = format!("expected the magic number {magic:#010x} of {kind}, found {found:#010x}");
+        return Err(wrong_file(source.path(), message));
     }
     let mut sizes = [0; N];
     for size in &mut sizes {
@@ -100,7 +96,7 @@ fn header<const N: usize>(source: &mut Source, magic: u32) -> Result<[u32; N]> {
     Ok(sizes)
 }
 
-/// Reads `count` bytes, or as many as there are: the buffer grows with the data.
+/// Reads up to `count` bytes; the buffer grows with the data.
 fn fill(source: &mut Source, count: u32, buffer: &mut Vec<u8>) -> Result<()> {
     buffer.clear();
     let read = source.input().take(count.into()).read_to_end(buffer);
@@ -113,5 +109,5 @@ fn at_end(source: &mut Source, promised: String) -> Result<()> {
     if rest.is_empty() {
         return Ok(());
     }
-    Err(wrong_file(source.path(), "more data at the end", format!("the header promises {promised}")))
+    Err(wrong_file(source.path(), format!("expected {promised}, found more data")))
 }

@@ -1,14 +1,14 @@
-//! libsvm, also called svmlight: a row a line, its labels first, then its features in rising order.
+//! libsvm, also called svmlight: one row per line, first its labels, then its features in increasing order.
 //!
 //! ```text
 //! # sport and politics
 //! sport    3:0.5 17:1
-//! sport,politics weight:2.5 3:1   # two labels; the row counts two and a half times
-//! politics qid:7 3:0.25           # a query number, which is ignored
+//! sport,politics weight:2.5 3:1   # two labels, and a weight of 2.5
+//! politics qid:7 3:0.25           # a query id, which is ignored
 //! ```
 //!
-//! Features keep the numbers that they have in the file. A label is any text without spaces, commas and colons; commas
-//! separate the labels of a row. A comment starts with a word that starts with `#`.
+//! Features keep their numbers. A label is any text without spaces, commas and colons; the labels of a row are separated
+//! by commas. A word that starts with `#` starts a comment.
 
 use super::classes::Names;
 use super::lines::{Line, Lines};
@@ -17,12 +17,12 @@ use super::{ReadOptions, pair, weight};
 use crate::data::Dataset;
 use crate::error::Result;
 
-/// The rows as far as they are read.
+/// The rows read so far.
 #[derive(Default)]
 struct Reader {
     labels_required: bool,
-    names: Names<String>,
-    /// The classes of the row that is being read.
+    names: Names,
+    /// The classes of the current row.
     labels: Vec<u32>,
     data: Dataset,
 }
@@ -58,8 +58,8 @@ impl Reader {
     }
 }
 
-/// Adds the labels, if there are any; where the rest of the line starts.
-fn read_labels(line: &Line, start: usize, names: &mut Names<String>, labels: &mut Vec<u32>) -> Result<usize> {
+/// Adds the labels of a line; returns the offset of the rest.
+fn read_labels(line: &Line, start: usize, names: &mut Names, labels: &mut Vec<u32>) -> Result<usize> {
     let word = line.word(start);
     if word.contains(':') {
         return Ok(start);
@@ -67,7 +67,7 @@ fn read_labels(line: &Line, start: usize, names: &mut Names<String>, labels: &mu
     let mut at = start;
     for name in word.split(',') {
         if name.is_empty() {
-            return Err(line.wrong(at, "an empty label", "labels have a name"));
+            return Err(line.expected(at, "a label", "an empty one"));
         }
         labels.push(names.number(name));
         at += name.len() + 1;
@@ -86,7 +86,8 @@ fn entries(line: &Line, at: usize, data: &mut Dataset) -> Result<()> {
         }
         let (feature, value, end) = pair::parse(line, at)?;
         if let Some(last) = last.filter(|&last| last >= feature) {
-            return Err(line.wrong(at, format!("feature {feature} after {last}"), "features rise within a row"));
+            let message = format!("features must increase within a row, found {feature} after {last}");
+            return Err(line.wrong(at, message));
         }
         last = Some(feature);
         if value != 0.0 {

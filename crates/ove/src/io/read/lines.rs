@@ -1,12 +1,13 @@
-//! Lines of a text file, each with its place.
+//! The lines of a text file, each with its number.
 //!
-//! One buffer serves all lines, so that a file of any length is read in the memory of its longest line. A byte order
-//! mark and `\r` before `\n` are not part of a line. Text is UTF-8, checked line by line.
+//! All lines share one buffer, so reading takes the memory of the longest line. A byte order mark and `\r` before `\n`
+//! are not part of a line. Text must be UTF-8, which is checked line by line.
 //!
 //! ```text
-//! train.svm:17:23: value nan, but values are finite 32-bit numbers
+//! train.svm:17:23: expected a finite 32-bit number, found 'nan'
 //! ```
 
+use std::fmt::Display;
 use std::io::BufRead;
 use std::path::Path;
 
@@ -14,7 +15,7 @@ use super::source::Source;
 use super::wrong_place;
 use crate::error::{Error, Result};
 
-/// How much of a word an error repeats.
+/// The number of characters of a word that an error quotes.
 const QUOTED: usize = 40;
 
 /// The lines of a file.
@@ -38,17 +39,17 @@ impl Lines {
         Lines { source, buffer: Vec::new(), number }
     }
 
-    /// Opens a file that belongs to another.
+    /// Opens a file beside another.
     pub fn open(path: &Path) -> Result<Self> {
         Source::open(path).map(Lines::new)
     }
 
-    /// The next line, or none at the end of the file.
+    /// The next line, or `None` at the end of the file.
     pub fn next_line(&mut self) -> Result<Option<Line<'_>>> {
         if self.advance()? { self.line().map(Some) } else { Ok(None) }
     }
 
-    /// Takes the next line; false at the end of the file.
+    /// Reads the next line; false at the end of the file.
     pub fn advance(&mut self) -> Result<bool> {
         self.buffer.clear();
         let read = self.source.input().read_until(b'\n', &mut self.buffer);
@@ -57,7 +58,7 @@ impl Lines {
         Ok(more)
     }
 
-    /// The line that was taken last, if it is text.
+    /// The line that was read last, if it is UTF-8.
     pub fn line(&self) -> Result<Line<'_>> {
         let bytes = strip_bytes(&self.buffer, self.number == 1);
         let path = self.source.path();
@@ -65,31 +66,31 @@ impl Lines {
             Ok(text) => Ok(Line { text, number: self.number, path }),
             Err(error) => {
                 let at = error.valid_up_to();
-                let found = format!("byte {:#04x}", bytes[at]);
-                Err(Line { text: "", number: self.number, path }.wrong(at, found, "text is UTF-8"))
+                let line = Line { text: "", number: self.number, path };
+                Err(line.expected(at, "UTF-8", format!("byte {:#04x}", bytes[at])))
             }
         }
     }
 
-    /// How many lines were read.
+    /// Number of lines read.
     pub fn number(&self) -> usize {
         self.number
     }
 
-    /// The file that is read.
+    /// The file.
     pub fn source(&self) -> &Source {
         &self.source
     }
 }
 
-/// A line without its end and, if it is the first of a file, a byte order mark.
+/// A line without its end and, if it is the first of a file, without a byte order mark.
 pub(super) fn strip(line: &str, first: bool) -> &str {
     let line = line.strip_suffix('\n').unwrap_or(line);
     let line = line.strip_suffix('\r').unwrap_or(line);
     if first { line.strip_prefix('\u{feff}').unwrap_or(line) } else { line }
 }
 
-/// The same before it is known to be text.
+/// The same for bytes.
 fn strip_bytes(line: &[u8], first: bool) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -101,15 +102,21 @@ impl<'a> Line<'a> {
         Line { text, number, path }
     }
 
-    /// An error about what stands at an offset.
+    /// An error at an offset.
     #[cold]
-    pub fn wrong(&self, at: usize, found: impl Into<String>, allowed: impl Into<String>) -> Error {
-        wrong_place(self.path, self.number, at + 1, found, allowed)
+    pub fn wrong(&self, at: usize, message: impl Into<String>) -> Error {
+        wrong_place(self.path, self.number, at + 1, message)
+    }
+
+    /// An error at an offset: "expected …, found …".
+    #[cold]
+    pub fn expected(&self, at: usize, expected: impl Display, found: impl Display) -> Error {
+        self.wrong(at, format!("expected {expected}, found {found}"))
     }
 
     /// The error for a row that needs a label and has none.
     pub fn no_label(&self) -> Error {
-        self.wrong(0, "no label", "every row needs one")
+        self.expected(0, "a label", "none")
     }
 
     /// The offset of the first byte from `at` on that is not white space.
@@ -122,7 +129,7 @@ impl<'a> Line<'a> {
         at
     }
 
-    /// The word that starts at `at`: all up to white space.
+    /// The word at `at`, up to white space.
     pub fn word(&self, at: usize) -> &'a str {
         let rest = &self.text[at..];
         let end = rest.bytes().position(|b| b.is_ascii_whitespace());
@@ -140,7 +147,7 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// The line's words, if there are exactly `N`.
+    /// The words of the line, if there are exactly `N`.
     pub fn exactly<const N: usize>(self) -> Option<[(usize, &'a str); N]> {
         let mut words = self.words();
         let mut found = [(0, ""); N];
@@ -151,7 +158,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A word for an error: cut if it is long, and harmless to a terminal.
+/// A word for an error message: truncated if it is long, with control characters escaped.
 pub(super) fn quote(word: &str) -> String {
     let mut quoted = String::new();
     for character in word.chars().take(QUOTED) {

@@ -1,26 +1,26 @@
-//! MappedSlice from text, faster than the standard library and equal to it bit by bit.
+//! Parses numbers, with the same bits as the standard library.
 //!
-//! Most values are short decimals such as `0.0317`. Their digits form an integer below 2⁵³ and the point is a division
-//! by a power of ten up to 10¹⁹, both exact in 64 bits, so the one division rounds correctly. Rounding that again to 32
-//! bits errs only if the first rounding landed half-way between two 32-bit numbers, which the low 29 bits tell:
+//! Most values are short decimals such as `0.0317`. Their digits form an integer up to 2⁵³ and the point is a division by a
+//! power of ten up to 10¹⁹, both exact in 64 bits, so the division rounds correctly. Rounding again to 32 bits errs only if
+//! the first result is half-way between two 32-bit numbers, which its low 29 bits show:
 //!
 //! ```text
 //! 0.0317 = 317 / 10⁴
 //! ```
 //!
-//! Everything else, exponents too, goes to `str::parse`.
+//! Everything else, such as exponents, is parsed by `str::parse`.
 
 use super::lines::{Line, quote};
 use crate::error::Error;
 
-/// No more digits than these fit 64 bits for sure.
+/// The number of digits that always fit 64 bits.
 const DIGITS: usize = 19;
 
-/// What each number of decimals divides by.
+/// The divisor for each number of decimals.
 const POWERS: [f64; DIGITS + 1] =
     [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19];
 
-/// A finite number that takes up the whole word.
+/// The finite number that a word is.
 pub(super) fn float(word: &str) -> Option<f32> {
     match short_decimal(word.as_bytes()) {
         Some((value, length)) if length == word.len() => Some(value),
@@ -28,14 +28,14 @@ pub(super) fn float(word: &str) -> Option<f32> {
     }
 }
 
-/// How often a row or a class counts: a finite number that is not negative.
+/// The weight that a word is: finite and not negative.
 pub(super) fn weight(word: &str) -> Option<f64> {
     word.parse().ok().filter(|weight: &f64| weight.is_finite() && *weight >= 0.0)
 }
 
-/// The error for a weight that is none.
+/// The error for a word that is not a weight.
 pub(super) fn wrong_weight(line: &Line, at: usize, word: &str) -> Error {
-    line.wrong(at, format!("weight '{}'", quote(word)), "weights are finite and not negative")
+    line.expected(at, "a weight, finite and at least 0", format!("'{}'", quote(word)))
 }
 
 /// A whole number without a sign.
@@ -44,7 +44,7 @@ pub(super) fn integer(word: &str) -> Option<u64> {
     if word.bytes().all(|b| b.is_ascii_digit()) { word.parse().ok() } else { None }
 }
 
-/// The decimal that the bytes start with, and its length; none if it is not a short one.
+/// The decimal at the start of the bytes, and its length; `None` if it is not a short one.
 #[inline]
 pub(super) fn short_decimal(bytes: &[u8]) -> Option<(f32, usize)> {
     let negative = bytes.first() == Some(&b'-');
@@ -69,8 +69,8 @@ pub(super) fn short_decimal(bytes: &[u8]) -> Option<(f32, usize)> {
     Some((if negative { -value } else { value }, at))
 }
 
-/// Appends the digits from `at` on to a number; returns it and where they end. Too many digits wrap around: the caller
-/// counts them.
+/// Appends the digits from `at` on to a number; returns it and the end of the digits. Too many digits wrap around: the
+/// caller counts them.
 #[inline]
 pub(super) fn digits(bytes: &[u8], mut at: usize, mut number: u64) -> (u64, usize) {
     while let Some(digit) = bytes.get(at).map(|b| b.wrapping_sub(b'0')).filter(|&digit| digit < 10) {

@@ -1,20 +1,20 @@
-//! `feature:value`, as libsvm and the extreme classification repository write the entries of a row.
+//! `feature:value`, the entries of a row in libsvm and XMC files.
 //!
 //! ```text
 //! 17:0.25
 //! ```
 //!
-//! A feature is below 2³² − 1, a value a finite 32-bit number. The way through a good pair is short and straight; what
-//! is wrong with a bad one is found out afterwards.
+//! A feature is below 2³² − 1, a value is a finite 32-bit number. The common case has a fast path; errors are found in a
+//! second pass.
 
 use super::lines::{Line, quote};
 use super::number;
 use crate::error::{Error, Result};
 
-/// The greatest feature: the number of features, one more, has to fit 32 bits too.
+/// The largest feature: the number of features must fit 32 bits too.
 pub(super) const GREATEST: u64 = u32::MAX as u64 - 1;
 
-/// More digits than any feature has.
+/// The maximum number of digits of a feature.
 const DIGITS: usize = 10;
 
 /// The pair at an offset of a line: feature, value and the offset of its end.
@@ -35,18 +35,18 @@ pub(super) fn parse(line: &Line, at: usize) -> Result<(u32, f32, usize)> {
     Ok((feature as u32, value, end))
 }
 
-/// A pair in any form that is allowed, or what is wrong with it.
+/// A pair in any valid form, or the error.
 #[cold]
 fn slow(line: &Line, at: usize) -> Result<(u32, f32, usize)> {
     let word = line.word(at);
     let Some((feature, value)) = word.split_once(':') else {
-        return Err(line.wrong(at, format!("'{}'", quote(word)), "an entry is feature:value"));
+        return Err(line.expected(at, "feature:value", format!("'{}'", quote(word))));
     };
     let Some(number) = digits_only(feature) else {
-        return Err(line.wrong(at, format!("feature '{}'", quote(feature)), "features are whole numbers from 0"));
+        return Err(line.expected(at, "a feature, a whole number from 0", format!("'{}'", quote(feature))));
     };
     let Some(number) = number.parse().ok().filter(|&n: &u64| n <= GREATEST) else {
-        return Err(line.wrong(at, format!("feature {}", quote(feature)), format!("features go up to {GREATEST}")));
+        return Err(line.expected(at, format!("a feature up to {GREATEST}"), quote(feature)));
     };
     let column = at + feature.len() + 1;
     let value = number::float(value).ok_or_else(|| wrong_value(line, column, value))?;
@@ -57,7 +57,7 @@ fn digits_only(word: &str) -> Option<&str> {
     (!word.is_empty() && word.bytes().all(|b| b.is_ascii_digit())).then_some(word)
 }
 
-/// The error for a value that is no number or not finite.
+/// The error for a value that is not a finite number.
 pub(super) fn wrong_value(line: &Line, at: usize, value: &str) -> Error {
-    line.wrong(at, format!("value '{}'", quote(value)), "values are finite 32-bit numbers")
+    line.expected(at, "a finite 32-bit number", format!("'{}'", quote(value)))
 }

@@ -1,7 +1,7 @@
-//! A file of lines piece by piece, so that it may be larger than memory.
+//! Reads a file piece by piece, so that it may be larger than memory.
 //!
-//! Each piece is read as if it were a file, with the line numbers of the whole and with classes of its own. Only formats of which any lines
-//! make sense can be cut so. Of the XMC form, whose header says how many rows follow, each piece gets a header of its own.
+//! Each piece is read like a file, with the line numbers of the whole and with its own classes. This works only for formats
+//! in which any lines are valid; for XMC, whose header gives the number of rows, each piece gets its own header.
 
 use std::io::{BufRead, Read};
 use std::path::Path;
@@ -14,23 +14,27 @@ use super::xmc::{self, Header};
 use super::{Format, Input, ReadOptions, detect, no_rows, read_format, wrong_place};
 use crate::error::{Error, Result};
 
-/// The file as far as it is read.
+/// A file that is read piece by piece.
 pub struct Pieces {
     source: Source,
     options: ReadOptions,
     format: Format,
-    /// About how much is read at a time.
+    /// The approximate number of bytes per piece.
     bytes: usize,
-    /// Lines that were read.
+    /// Number of lines read.
     lines: usize,
-    /// Rows that were read.
+    /// Number of rows read.
     rows: usize,
-    /// The first line of an XMC file, and how many rows of its promise were given out.
+    /// The header of an XMC file, and the number of its rows that were assigned to pieces.
     header: Option<(Header, u64)>,
 }
 
 impl Pieces {
-    /// Opens a file, of which about so many bytes will be read at a time.
+    /// Opens a file to be read in pieces of about `bytes` bytes.
+    ///
+    /// # Errors
+    /// [`Error::File`] if it cannot be read, [`Error::Input`] if it is empty or its format cannot be detected,
+    /// [`Error::Setting`] if the format cannot be read piece by piece.
     pub fn open(path: &Path, options: &ReadOptions, bytes: usize) -> Result<Self> {
         let source = Source::open(path)?;
         if source.head().is_empty() {
@@ -45,12 +49,15 @@ impl Pieces {
         Ok(Pieces { source, options, format, bytes, lines: 0, rows: 0, header: None })
     }
 
-    /// Whether it holds texts, not rows of numbers.
+    /// Whether it contains texts, not rows of numbers.
     pub fn holds_texts(&self) -> bool {
         self.format.is_text()
     }
 
-    /// The next piece, or none at the end of the file. A piece may have no rows.
+    /// The next piece, which may have no rows, or `None` at the end of the file.
+    ///
+    /// # Errors
+    /// As [`read_any`](super::read_any).
     pub fn next_piece(&mut self) -> Result<Option<Input>> {
         if self.format == Format::Xmc && self.header.is_none() {
             self.read_header()?;
@@ -92,12 +99,11 @@ impl Pieces {
         Ok(())
     }
 
-    /// Whether the end may be here.
+    /// Checks that the file may end here.
     fn end(&self) -> Result<Option<Input>> {
         match &self.header {
             Some((header, given)) if *given < header.rows => {
-                let found = format!("the end after {given} rows");
-                Err(wrong_place(self.source.path(), self.lines, 0, found, xmc::promise(header)))
+                Err(wrong_place(self.source.path(), self.lines, 0, header.other_than_promised(*given)))
             }
             _ if self.rows == 0 => Err(no_rows(self.source.path())),
             _ => Ok(None),

@@ -1,10 +1,10 @@
-//! One row whose features come in any order.
+//! A row whose features may come in any order.
 //!
-//! Entries are kept with their places until the row is complete, then sorted and added to the data set without zeros.
-//! A feature that stands twice is found by its neighbour:
+//! Entries are collected with their positions until the row is complete, then sorted and added to the data set without
+//! zeros. Repeated features are neighbours after sorting:
 //!
 //! ```text
-//! 7:1 2:1 7:3  →  2:1 7:1 7:3  →  feature 7 again, at the place of the third entry
+//! 7:1 2:1 7:3  →  2:1 7:1 7:3  →  feature 7 again, at the position of the third entry
 //! ```
 
 use crate::data::Dataset;
@@ -22,7 +22,7 @@ struct Entry {
     at: usize,
 }
 
-/// A feature that a row has twice, and where it stands the second time.
+/// A feature that occurs twice in a row, and the position of the second time.
 pub(super) struct Repeated {
     pub feature: u32,
     pub line: usize,
@@ -30,17 +30,17 @@ pub(super) struct Repeated {
 }
 
 impl Unsorted {
-    /// Adds an entry that stands at offset `at` of line `line`.
+    /// Adds an entry at offset `at` of line `line`.
     pub fn push(&mut self, feature: u32, value: f32, line: usize, at: usize) {
         self.entries.push(Entry { feature, value, line, at });
     }
 
-    /// Forgets the entries.
+    /// Discards the entries.
     pub fn clear(&mut self) {
         self.entries.clear();
     }
 
-    /// Moves the entries to the row that `data` is building.
+    /// Moves the entries to the current row of `data`.
     pub fn move_to(&mut self, data: &mut Dataset) -> Result<(), Repeated> {
         self.entries.sort_unstable_by_key(|e| (e.feature, e.line, e.at));
         if let Some(pair) = self.entries.windows(2).find(|pair| pair[0].feature == pair[1].feature) {

@@ -1,32 +1,30 @@
 //! Opens files: plain or gzip, or standard input.
 //!
-//! Gzip is recognised by its first two bytes, since names lie, and may have several members, as `cat a.gz b.gz` makes
-//! them. The first bytes of the content can be looked at without taking them, so that a format is found on standard
-//! input too:
+//! Gzip (feature `gzip`) is recognised by its first two bytes, not by the name, and may have several members, as from
+//! `cat a.gz b.gz`. The first bytes of the content can be inspected without consuming them, so that formats are detected
+//! on standard input too:
 //!
 //! ```text
-//! file ─ first 2 bytes ─ gunzip, if they say so ─ head ─ reader
+//! file ─ first 2 bytes ─ gunzip, if they are its magic number ─ head ─ reader
 //! ```
 
 use std::fs::File;
 use std::io::{self, BufReader, Chain, Cursor, Read};
 use std::path::{Path, PathBuf};
 
-use flate2::bufread::MultiGzDecoder;
-
 use super::wrong_file;
 use crate::error::{Error, Result};
 use crate::platform::memory;
 
-/// How much of the content `head` shows.
+/// The number of bytes that `head` shows.
 pub(super) const HEAD: usize = 4096;
 
-/// How much is read at a time: few system calls, and still in the second-level cache.
+/// The size of the read buffer: few system calls, and it fits the second-level cache.
 const BUFFER: usize = 128 << 10;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// An input after its first bytes were read and put back.
+/// An input whose first bytes were read and put back.
 type Peeked<R> = Chain<Cursor<Vec<u8>>, R>;
 
 /// An open file, decompressed.
@@ -35,9 +33,9 @@ pub(super) struct Source {
     input: BufReader<Peeked<Box<dyn Read>>>,
     gzip: bool,
     stdin: bool,
-    /// How long the file is, if it is one; what is compressed in it may be longer.
+    /// The length of the file, if it is one; decompressed content may be longer.
     length: usize,
-    /// How many lines of a whole stand before this part of it.
+    /// Number of lines before this part of a file.
     lines_before: usize,
 }
 
@@ -54,22 +52,21 @@ impl Source {
         Ok(Source { length, ..Source::new(path, Box::new(file), stdin)? })
     }
 
-    /// What stands in memory, under a name. It has no files beside it, as standard input.
+    /// Content in memory, under a name; like standard input, it has no files beside it.
     pub fn from_bytes(name: &Path, content: Vec<u8>) -> Result<Source> {
         Source::new(name, Box::new(Cursor::new(content)), true)
     }
 
-    /// Lines in the middle of a file, after so many others.
+    /// Lines of a file, after `lines_before` others.
     pub fn from_lines(path: &Path, content: Vec<u8>, lines_before: usize) -> Result<Source> {
-        // Decompressed already: these bytes are gzip only by accident.
+        // Already decompressed: these bytes are not gzip, even if they look like it.
         Ok(Source { lines_before, ..Source::of_content(path, Box::new(Cursor::new(content)), false, true)? })
     }
 
     fn new(path: &Path, raw: Box<dyn Read>, stdin: bool) -> Result<Source> {
         let raw = peek(raw, GZIP.len()).map_err(|e| Error::file(path, e))?;
         let gzip = head(&raw) == GZIP;
-        let content: Box<dyn Read> =
-            if gzip { Box::new(MultiGzDecoder::new(BufReader::with_capacity(BUFFER, raw))) } else { Box::new(raw) };
+        let content = if gzip { gunzip(path, raw)? } else { Box::new(raw) };
         Source::of_content(path, content, gzip, stdin)
     }
 
@@ -85,27 +82,27 @@ impl Source {
         })
     }
 
-    /// The file, as errors name it.
+    /// The path, as in errors.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// How many lines of the file stand before this.
+    /// Number of lines of the file before this part.
     pub fn lines_before(&self) -> usize {
         self.lines_before
     }
 
-    /// Whether this is standard input or stands in memory, and so has no files beside it.
+    /// Whether this is standard input or memory, which have no files beside them.
     pub fn is_stdin(&self) -> bool {
         self.stdin
     }
 
-    /// The first bytes, at most [`HEAD`]; fewer only if the file is shorter.
+    /// The first [`HEAD`] bytes, or all if the content is shorter.
     pub fn head(&self) -> &[u8] {
         head(self.input.get_ref())
     }
 
-    /// The content, not yet taken.
+    /// The content that was not read yet.
     pub fn input(&mut self) -> &mut (impl io::BufRead + use<>) {
         &mut self.input
     }
@@ -120,7 +117,7 @@ impl Source {
         }
     }
 
-    /// The error for a read that failed.
+    /// The error for a failed read.
     pub fn failure(&self, error: io::Error) -> Error {
         failure(&self.path, self.gzip, error)
     }
@@ -141,6 +138,19 @@ impl Source {
     }
 }
 
+#[cfg(feature = "gzip")]
+fn gunzip(_: &Path, raw: Peeked<Box<dyn Read>>) -> Result<Box<dyn Read>> {
+    Ok(Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(BUFFER, raw))))
+}
+
+#[cfg(not(feature = "gzip"))]
+fn gunzip(path: &Path, _: Peeked<Box<dyn Read>>) -> Result<Box<dyn Read>> {
+    Err(wrong_file(
+        path,
+        "expected a file that is not compressed, found gzip; decompress it, or build with feature `gzip`",
+    ))
+}
+
 fn peek<R: Read>(mut input: R, count: usize) -> io::Result<Peeked<R>> {
     let mut head = Vec::with_capacity(count);
     input.by_ref().take(count as u64).read_to_end(&mut head)?;
@@ -151,13 +161,24 @@ fn head<R>(peeked: &Peeked<R>) -> &[u8] {
     peeked.get_ref().0.get_ref()
 }
 
-/// The decoder tells damage apart from trouble with the disk only by the kind of its error.
+/// The error for a failed read: the decoder distinguishes damaged data from I/O errors by their kind.
 fn failure(path: &Path, gzip: bool, error: io::Error) -> Error {
     match error.kind() {
-        io::ErrorKind::UnexpectedEof if gzip => wrong_file(path, "gzip data cut short", "the file must be complete"),
+        io::ErrorKind::UnexpectedEof if gzip => wrong_file(path, "the gzip data are cut short"),
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData if gzip => {
-            wrong_file(path, "damaged gzip data", "the file must be intact")
+            wrong_file(path, "the gzip data are damaged")
         }
         _ => Error::file(path, error),
+    }
+}
+
+#[cfg(all(test, not(feature = "gzip")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gzip_without_the_feature_is_an_error_that_says_so() {
+        let error = Source::from_bytes("a.gz".as_ref(), vec![0x1f, 0x8b, 8, 0]).err().expect("an error");
+        assert!(error.to_string().contains("build with feature `gzip`"), "{error}");
     }
 }

@@ -1,8 +1,8 @@
-//! Texts with their labels, a line each, read on all cores.
+//! Texts with their labels, one per line, read on all cores.
 //!
-//! The whole file is held in memory and the texts stay where they stand in it. Pieces of it that end with a line are
-//! read side by side, each with numbers of its own for its labels; the numbers of all come last, by name. What a line
-//! means, the file of its format says. Of a compressed file, unpacking takes longer than all the rest.
+//! The whole file is held in memory, and texts are ranges of it. Pieces that end with a line are read in parallel, each
+//! with its own numbering of labels; classes are numbered at the end, by name. For a compressed file, decompression takes
+//! longer than everything else.
 
 use std::ops::Range;
 use std::path::Path;
@@ -21,27 +21,27 @@ use crate::error::{Error, Result};
 use crate::platform::pool;
 use crate::text::{Text, TextOptions};
 
-/// How much a thread reads at a time: enough that few names of labels are numbered twice.
+/// Bytes per piece: large enough that few label names are numbered twice.
 const PIECE_BYTES: usize = 4 << 20;
 
 /// Texts with their classes, as read from a file.
 #[derive(Debug, Clone, Default)]
 pub struct Texts {
     content: String,
-    /// Where each text stands in it.
+    /// The range of each text in it.
     places: Vec<Range<usize>>,
     /// The classes of each text, as indices into `classes`.
     pub labels: Labels,
-    /// How often each text counts in training; empty: every text once.
+    /// The weight of each text in training; empty if every text has weight 1.
     pub row_weights: Vec<f64>,
     /// The name of each class.
     pub classes: Vec<String>,
-    /// The lines that were left out.
+    /// The lines that were skipped.
     pub skipped: Skipped,
 }
 
 impl Texts {
-    /// How many texts.
+    /// Number of texts.
     pub fn len(&self) -> usize {
         self.places.len()
     }
@@ -56,20 +56,26 @@ impl Texts {
         pool::run(|| self.places.par_iter().map(|place| &self.content[place.clone()]).collect())
     }
 
-    /// Finds their vocabulary and makes their rows.
+    /// Finds their vocabulary and converts them to rows.
+    ///
+    /// # Errors
+    /// As [`Text::fit`].
     pub fn fit(self, options: &TextOptions) -> Result<(Text, Dataset)> {
         let (text, data) = Text::fit(options, &self.texts())?;
         Ok((text, self.with_rows(data)))
     }
 
-    /// Extends a vocabulary by theirs and makes their rows.
+    /// Extends a vocabulary by theirs and converts them to rows.
+    ///
+    /// # Errors
+    /// As [`Text::extended`].
     pub fn extend(self, text: &Text) -> Result<(Text, Dataset)> {
         let text = text.extended(&self.texts())?;
         let data = self.rows(&text);
         Ok((text, data))
     }
 
-    /// Their rows in the vocabulary of others.
+    /// Converts them to rows with the vocabulary of `text`.
     pub fn rows(self, text: &Text) -> Dataset {
         let data = text.rows(&self.texts());
         self.with_rows(data)
@@ -82,8 +88,8 @@ impl Texts {
     }
 }
 
-/// What a line says is told to the piece it stands in.
-pub(super) type ReadLine = for<'a> fn(&Line<'a>, &mut Piece<'a>) -> Result<()>;
+/// Adds a line to the piece that it belongs to.
+pub(super) type ReadLine = fn(&Line, &mut Piece) -> Result<()>;
 
 pub(super) fn read(mut source: Source, options: &ReadOptions, line: ReadLine) -> Result<Texts> {
     let content = source.read_all()?;
@@ -96,22 +102,21 @@ pub(super) fn read(mut source: Source, options: &ReadOptions, line: ReadLine) ->
     let lines = pieces(&source, &content);
     let pieces: Vec<Result<Piece>> =
         pool::run(|| lines.into_par_iter().map(|lines| Piece::read(lines, options, line)).collect());
-    // The first error of the file, not that of the first thread to meet one.
+    // The first error of the file, not of the first thread that finds one.
     let mut texts = join(pieces.into_iter().collect::<Result<_>>()?);
     texts.content = content;
     texts.skipped.join(skipped);
     Ok(texts)
 }
 
-/// The content with blanks in place of the lines that are not UTF-8. Where texts are only predicted, they stay lines.
+/// The content with lines that are not UTF-8 replaced by blanks; they stay lines, so that line numbers do not change.
 fn without_bad_lines(source: &Source, error: FromUtf8Error, skipped: &mut Skipped) -> Result<String> {
     let mut content = error.into_bytes();
     for (line, number) in content.split_inclusive_mut(|&byte| byte == b'\n').zip(source.lines_before() + 1..) {
         if let Err(error) = str::from_utf8(line) {
             let at = error.valid_up_to();
             let column = at + 1 - if number == 1 { skipped_bytes(line, 0) } else { 0 };
-            let error = wrong_place(source.path(), number, column, format!("byte {:#04x}", line[at]), "text is UTF-8");
-            skipped.take(OnError::Skip, error)?;
+            skipped.take(OnError::Skip, wrong_byte(source, number, column, line[at]))?;
             line.iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
         }
     }
@@ -123,21 +128,25 @@ fn not_utf8(source: &Source, error: &FromUtf8Error) -> Error {
     let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     let number = source.lines_before() + 1 + before.iter().filter(|&&byte| byte == b'\n').count();
     let column = before.len() + 1 - start - if number == 1 { skipped_bytes(before, start) } else { 0 };
-    wrong_place(source.path(), number, column, format!("byte {:#04x}", after[0]), "text is UTF-8")
+    wrong_byte(source, number, column, after[0])
 }
 
-/// How many bytes of a line that starts at `start` are a byte order mark.
+fn wrong_byte(source: &Source, line: usize, column: usize, byte: u8) -> Error {
+    wrong_place(source.path(), line, column, format!("expected UTF-8, found byte {byte:#04x}"))
+}
+
+/// The length of the byte order mark of a line that starts at `start`.
 fn skipped_bytes(content: &[u8], start: usize) -> usize {
     if start == 0 && content.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 }
 }
 
-/// A part of a file that ends with a line.
+/// A part of a file that ends at the end of a line.
 struct Lines<'a> {
     path: &'a Path,
     text: &'a str,
-    /// Where it starts in the file.
+    /// Its offset in the file.
     start: usize,
-    /// How many lines stand before it.
+    /// Number of lines before it.
     number: usize,
 }
 
@@ -174,24 +183,24 @@ fn pieces<'a>(source: &'a Source, content: &'a str) -> Vec<Lines<'a>> {
     pieces
 }
 
-/// What the lines of a piece say.
-pub(super) struct Piece<'a> {
-    /// Whether a line without a label is an error; if not, labels are not looked at.
+/// The texts and labels of a piece.
+pub(super) struct Piece {
+    /// Whether a line without a label is an error; if not, labels are ignored.
     pub labels_required: bool,
     first_label: bool,
-    names: Names<&'a str>,
+    names: Names,
     labels: Labels,
-    /// The labels of the line that is being read.
+    /// The labels of the current line.
     row: Vec<u32>,
     row_weights: Vec<f64>,
     places: Vec<Range<usize>>,
-    /// Where the line that is being read starts in the file.
+    /// The offset of the current line in the file.
     start: usize,
     skipped: Skipped,
 }
 
-impl<'a> Piece<'a> {
-    fn read(lines: Lines<'a>, options: &ReadOptions, read_line: ReadLine) -> Result<Self> {
+impl Piece {
+    fn read(lines: Lines, options: &ReadOptions, read_line: ReadLine) -> Result<Self> {
         let mut piece = Piece {
             labels_required: options.labels_required,
             first_label: options.first_label,
@@ -208,7 +217,7 @@ impl<'a> Piece<'a> {
             let text = strip(text, first);
             piece.start += if first { skipped_bytes(lines.text.as_bytes(), 0) } else { 0 };
             let line = Line::new(text, number, lines.path);
-            // Lines of a file to predict stay in step with the lines that are printed, so none of them is skipped.
+            // For prediction no line is skipped, so that output lines match input lines.
             if !(options.labels_required && text.trim_ascii().is_empty()) {
                 read_line(&line, &mut piece).or_else(|error| piece.leave_out_line(options.on_error, error))?;
             }
@@ -217,38 +226,38 @@ impl<'a> Piece<'a> {
         Ok(piece)
     }
 
-    /// The number of each of its names among all. Only names that a row has count: a line that was left out may have brought others.
-    fn number(&self, names: &mut Names<&'a str>) -> Vec<u32> {
-        let own = self.names.all();
+    /// The number of each of its names in `names`. Only names of rows are added: skipped lines may have had others.
+    fn number(&self, names: &mut Names) -> Vec<u32> {
+        let own = self.names.iter();
         let mut used = vec![self.skipped.count() == 0; own.len()];
         if self.skipped.count() > 0 {
             self.labels.all().iter().for_each(|&label| used[label as usize] = true);
         }
-        own.iter().zip(used).map(|(name, used)| if used { names.number(name) } else { 0 }).collect()
+        own.zip(used).map(|(name, used)| if used { names.number(name) } else { 0 }).collect()
     }
 
-    /// Forgets the line that is being read.
+    /// Discards the current line.
     fn leave_out_line(&mut self, on_error: OnError, error: Error) -> Result<()> {
         self.row.clear();
         self.row_weights.truncate(self.places.len());
         self.skipped.take(on_error, error)
     }
 
-    /// Adds a label to the line that is being read.
-    pub fn label(&mut self, name: &'a str) {
+    /// Adds a label to the current line.
+    pub fn label(&mut self, name: &str) {
         if self.first_label && !self.row.is_empty() {
             return;
         }
         self.row.push(self.names.number(name));
     }
 
-    /// Says how often the line that is being read counts.
+    /// Sets the weight of the current line.
     pub fn weight(&mut self, weight: f64) {
         self.row_weights.resize(self.places.len(), 1.0);
         self.row_weights.push(weight);
     }
 
-    /// Ends the line, whose text stands in this part of it.
+    /// Ends the current line, whose text is this range of it.
     pub fn end_line(&mut self, line: &Line, text: Range<usize>) -> Result<()> {
         if self.row.is_empty() && self.labels_required {
             return Err(line.no_label());
@@ -260,7 +269,7 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// All pieces, with the classes numbered by name.
+/// Joins all pieces, with classes numbered by name.
 fn join(pieces: Vec<Piece>) -> Texts {
     let mut names = Names::default();
     let numbers: Vec<Vec<u32>> = pieces.iter().map(|piece| piece.number(&mut names)).collect();

@@ -1,14 +1,14 @@
-//! Triples `document word count`, as 20 Newsgroups comes: an entry a line, documents in rising order.
+//! Triples `document word count`, the format of 20 Newsgroups: one entry per line, documents in increasing order.
 //!
 //! ```text
 //! train.data      1 17 2     document 1 has word 17 twice
-//! train.label     4          the class of document 1; as many lines as documents
-//! train.map       sport 4    the name of class 4; the number is its name if there is no such file
+//! train.label     4          the class of document 1; one line per document
+//! train.map       sport 4    the name of class 4; without this file, its number is its name
 //! vocabulary.txt  goal       the first word
 //! ```
 //!
-//! All numbers count from 1; feature 0 is word 1. A document without words is an empty row. All files stand beside each
-//! other. What cannot be read leaves out the whole document, and a line that does not tell its document, the one that is being read.
+//! All numbers count from 1; feature 0 is word 1. A document without words is an empty row. All files are in the same
+//! folder. An error skips the whole document; an error in a line without a valid document number skips the current one.
 //! `test.data` uses `train.map` if there is no `test.map`.
 
 use std::collections::{HashMap, HashSet};
@@ -21,18 +21,18 @@ use super::{OnError, ReadOptions, Skipped, classes, number, pair, wrong_file, wr
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 
-/// How many documents without words may follow each other if no label file tells the number of documents: enough for
-/// all real data, and a mistaken number does not fill the memory.
+/// Maximum number of consecutive documents without words if there is no label file: enough for real data, and a wrong
+/// number does not fill the memory.
 const GREATEST_GAP: u64 = 1000;
 
-/// The rows as far as they are read.
+/// The rows read so far.
 struct Documents {
     path: PathBuf,
     /// The label file's name and the class of each document.
     labels: Option<(String, Vec<u32>)>,
-    /// How many documents are complete.
+    /// Number of complete documents.
     ended: usize,
-    /// Whether the one that is being read will be left out.
+    /// Whether the current one is skipped.
     spoilt: bool,
     on_error: OnError,
     row: Unsorted,
@@ -75,14 +75,14 @@ impl Documents {
         if line.text.trim_ascii().is_empty() {
             return Ok(());
         }
-        let form = "a line is 'document word count'";
-        let [document, word, (at, count)] =
-            line.exactly().ok_or_else(|| line.wrong(0, format!("'{}'", quote(line.text)), form))?;
+        let [document, word, (at, count)] = line
+            .exactly()
+            .ok_or_else(|| line.expected(0, "'document word count'", format!("'{}'", quote(line.text))))?;
         self.advance(&line, document.0, whole(&line, "document", document)?.into())?;
         let feature = whole(&line, "word", word)? - 1;
         let words = self.data.feature_names.len();
         if words > 0 && feature as usize >= words {
-            return Err(line.wrong(word.0, format!("word {}", word.1), format!("the vocabulary has {words}")));
+            return Err(line.expected(word.0, format!("a word from 1 to {words}, the size of the vocabulary"), word.1));
         }
         let value = number::float(count).ok_or_else(|| pair::wrong_value(&line, at, count))?;
         self.row.push(feature, value, line.number, word.0);
@@ -91,18 +91,18 @@ impl Documents {
 
     /// Ends the documents before `document`.
     fn advance(&mut self, line: &Line, at: usize, document: u64) -> Result<()> {
-        let found = || format!("document {document}");
         let current = self.ended as u64 + 1;
         if document < current {
-            return Err(line.wrong(at, format!("document {document} after {current}"), "documents rise"));
+            return Err(line.wrong(at, format!("documents must not decrease, found {document} after {current}")));
         }
         match &self.labels {
             Some((name, labels)) if document > labels.len() as u64 => {
-                return Err(line.wrong(at, found(), format!("{name} has {} labels", labels.len())));
+                let expected = format!("a document from 1 to {}, the number of labels in {name}", labels.len());
+                return Err(line.expected(at, expected, document));
             }
             None if document - current > GREATEST_GAP => {
-                let allowed = format!("at most {GREATEST_GAP} without words follow {current}");
-                return Err(line.wrong(at, found(), allowed));
+                let expected = format!("at most {GREATEST_GAP} documents without words after {current}");
+                return Err(line.expected(at, expected, format!("document {document}")));
             }
             _ => {}
         }
@@ -114,8 +114,8 @@ impl Documents {
 
     fn end_document(&mut self) -> Result<()> {
         let moved = self.row.move_to(&mut self.data).map_err(|r| {
-            let found = format!("word {} again", u64::from(r.feature) + 1);
-            wrong_place(&self.path, r.line, r.at + 1, found, "a document has each word once")
+            let message = format!("expected each word once per document, found {} again", u64::from(r.feature) + 1);
+            wrong_place(&self.path, r.line, r.at + 1, message)
         });
         if let Err(error) = moved {
             self.spoil(error)?;
@@ -131,7 +131,7 @@ impl Documents {
         Ok(())
     }
 
-    /// Has the document that is being read left out, of which only the first error is told.
+    /// Skips the current document, of which only the first error is reported.
     fn spoil(&mut self, error: Error) -> Result<()> {
         let mut told = Skipped::default();
         told.take(self.on_error, error)?;
@@ -141,7 +141,7 @@ impl Documents {
         Ok(())
     }
 
-    /// Ends the last document with words, and those without that the label file knows.
+    /// Ends the last document with words, and documents without words that have labels.
     fn finish(mut self) -> Result<Dataset> {
         let count = match &self.labels {
             Some((_, labels)) => labels.len(),
@@ -159,8 +159,8 @@ fn whole(line: &Line, what: &str, (at, word): (usize, &str)) -> Result<u32> {
     match number::integer(word).map(u32::try_from) {
         Some(Ok(number)) if number > 0 => Ok(number),
         _ => {
-            let allowed = format!("numbers go from 1 to {}", u32::MAX);
-            Err(line.wrong(at, format!("{what} '{}'", quote(word)), allowed))
+            let expected = format!("a {what}, a number from 1 to {}", u32::MAX);
+            Err(line.expected(at, expected, format!("'{}'", quote(word))))
         }
     }
 }
@@ -168,8 +168,8 @@ fn whole(line: &Line, what: &str, (at, word): (usize, &str)) -> Result<u32> {
 /// A class as the label file numbers it.
 fn class_number(line: &Line, at: usize, word: &str) -> Result<u32> {
     number::integer(word).and_then(|number| u32::try_from(number).ok()).ok_or_else(|| {
-        let allowed = format!("numbers go from 0 to {}", u32::MAX);
-        line.wrong(at, format!("class '{}'", quote(word)), allowed)
+        let expected = format!("a class, a number from 0 to {}", u32::MAX);
+        line.expected(at, expected, format!("'{}'", quote(word)))
     })
 }
 
@@ -184,19 +184,19 @@ fn labels(
         if !required {
             return Ok(None);
         }
-        let found = format!("no file {name} or {name}.gz beside it");
-        return Err(wrong_file(source.path(), found, "every row needs a label"));
+        let message = format!("expected the labels beside it, found neither {name} nor {name}.gz");
+        return Err(wrong_file(source.path(), message));
     };
     let mut labels = Vec::new();
     let mut lines = Lines::open(&path)?;
     while let Some(line) = lines.next_line()? {
         let [(at, word)] = line.exactly().ok_or_else(|| {
             let found = format!("'{}'", quote(line.text));
-            line.wrong(0, found, "a line is the number of a class")
+            line.expected(0, "the number of a class", found)
         })?;
         let label = class_number(&line, at, word)?;
         if names.is_some_and(|names| !names.contains_key(&label)) {
-            return Err(line.wrong(at, format!("class {label}"), "the map file does not name it"));
+            return Err(line.expected(at, "a class that the map file names", label));
         }
         labels.push(label);
     }
@@ -214,13 +214,13 @@ fn class_names(source: &Source, stem: &str) -> Result<Option<HashMap<u32, String
     while let Some(line) = lines.next_line()? {
         let text = line.text.trim_ascii_end();
         let Some((name, number)) = text.rsplit_once([' ', '\t']) else {
-            return Err(line.wrong(0, format!("'{}'", quote(text)), "a line is 'name number'"));
+            return Err(line.expected(0, "'name number'", format!("'{}'", quote(text))));
         };
         let at = text.len() - number.len();
         let id = class_number(&line, at, number)?;
         let name = name.trim_ascii().to_owned();
         if !seen.insert(name.clone()) || names.insert(id, name).is_some() {
-            return Err(line.wrong(0, format!("'{}'", quote(text)), "each name and number stands once"));
+            return Err(line.expected(0, "each name and number once", format!("'{}' again", quote(text))));
         }
     }
     Ok(Some(names))

@@ -1,13 +1,13 @@
-//! Texts in columns with tabs between them: the text, its labels with spaces between them, and how often the line counts.
+//! Tab-separated texts: a text, its labels separated by spaces, and an optional weight.
 //!
 //! ```text
 //! Timber in the city<TAB>wood building<TAB>2.5
 //! Lewis and Clark<TAB>travel
 //! ```
 //!
-//! The weight may be absent. `tsv-label-first` is the same with the first two columns in the other order; which of the two
-//! a file has is never guessed, as a guess that is wrong would train a model all the same. Where labels are not needed, a
-//! line without a tab is a text, and no column but that of the text is looked at.
+//! `tsv-label-first` is the same with the first two columns swapped. The order is never guessed, since a model could be
+//! trained with a wrong guess too. If labels are not required, a line without a tab is a text, and other columns are
+//! ignored.
 
 use std::ops::Range;
 
@@ -18,38 +18,38 @@ use super::number;
 use super::texts::Piece;
 use crate::error::Result;
 
-/// A column and where it starts in its line.
+/// A column and its offset in the line.
 type Column<'a> = (usize, &'a str);
 
-pub(super) fn text_first<'a>(line: &Line<'a>, piece: &mut Piece<'a>) -> Result<()> {
+pub(super) fn text_first(line: &Line, piece: &mut Piece) -> Result<()> {
     let mut columns = columns(line.text);
     let text = columns.next().unwrap_or_default();
     if !piece.labels_required {
         return piece.end_line(line, range(text));
     }
-    let form = "a line is 'text<TAB>label label …'";
-    let labels = columns.next().ok_or_else(|| line.wrong(line.text.len(), "no tab", form))?;
+    let form = "'text<TAB>label label …'";
+    let labels = columns.next().ok_or_else(|| line.expected(line.text.len(), form, "no tab"))?;
     finish(line, text, labels, columns, piece)
 }
 
-pub(super) fn label_first<'a>(line: &Line<'a>, piece: &mut Piece<'a>) -> Result<()> {
+pub(super) fn label_first(line: &Line, piece: &mut Piece) -> Result<()> {
     let mut columns = columns(line.text);
     let labels = columns.next().unwrap_or_default();
     let text = columns.next();
     if !piece.labels_required {
         return piece.end_line(line, range(text.unwrap_or(labels)));
     }
-    let form = "a line is 'label label …<TAB>text'";
-    let text = text.ok_or_else(|| line.wrong(line.text.len(), "no tab", form))?;
+    let form = "'label label …<TAB>text'";
+    let text = text.ok_or_else(|| line.expected(line.text.len(), form, "no tab"))?;
     finish(line, text, labels, columns, piece)
 }
 
 fn finish<'a>(
-    line: &Line<'a>,
-    text: Column<'a>,
-    labels: Column<'a>,
+    line: &Line,
+    text: Column,
+    labels: Column,
     mut rest: impl Iterator<Item = Column<'a>>,
-    piece: &mut Piece<'a>,
+    piece: &mut Piece,
 ) -> Result<()> {
     labels.1.split_ascii_whitespace().for_each(|name| piece.label(name));
     if let Some((at, word)) = rest.next() {
@@ -57,7 +57,7 @@ fn finish<'a>(
         piece.weight(weight);
     }
     if let Some((at, _)) = rest.next() {
-        return Err(line.wrong(at, "a fourth column", "a line has a text, labels and a weight"));
+        return Err(line.expected(at, "a text, labels and a weight", "a fourth column"));
     }
     piece.end_line(line, range(text))
 }

@@ -1,4 +1,4 @@
-//! `weight:2.5`, a word before the features of a row that says how often the row counts.
+//! `weight:2.5`, the weight of a row, before its features.
 
 use super::lines::Line;
 use super::number;
@@ -7,8 +7,7 @@ use crate::error::Result;
 
 const NAME: &str = "weight:";
 
-/// Takes the weight, if one stands first from `at` on, for the row that `data` is building; where the rest of the line
-/// starts.
+/// Reads the weight of the current row of `data`, if there is one at `at`; returns the offset of the rest.
 pub(super) fn take(line: &Line, at: usize, data: &mut Dataset) -> Result<usize> {
     let at = line.skip_space(at);
     if !line.text[at..].starts_with(NAME) {

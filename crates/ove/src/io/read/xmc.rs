@@ -1,4 +1,5 @@
-//! The extreme classification repository: a line with the numbers of rows, features and labels, then a row a line.
+//! XMC, the format of the extreme classification repository: a line with the numbers of rows, features and labels, then
+//! one row per line.
 //!
 //! ```text
 //! 2 5 3
@@ -6,9 +7,10 @@
 //! 1 weight:2.5 0:0.25
 //! ```
 //!
-//! Features and labels count from 0. A line without labels starts with a space or a feature. A weight, which stands before
-//! the features, is how often the row counts. Files of the repository do not always sort the features of a row, so any
-//! order will do.
+//! Features and labels count from 0. A line without labels starts with a space or a feature. The weight of a row comes
+//! before its features. Files of the repository do not always sort the features of a row, so any order is allowed.
+
+use std::fmt::Display;
 
 use super::classes;
 use super::lines::{Line, Lines, quote};
@@ -18,18 +20,18 @@ use super::{ReadOptions, number, pair, weight, wrong_place};
 use crate::data::Dataset;
 use crate::error::Result;
 
-/// What the first line promises.
+/// The first line.
 pub(super) struct Header {
     pub rows: u64,
     pub features: u64,
     pub labels: u64,
 }
 
-/// The rows as far as they are read.
+/// The rows read so far.
 struct Reader {
     labels_required: bool,
     header: Header,
-    /// The row that is being read, and its labels.
+    /// The current row, and its labels.
     row: Unsorted,
     labels: Vec<u32>,
     data: Dataset,
@@ -57,8 +59,7 @@ pub(super) fn read(source: Source, options: &ReadOptions) -> Result<Dataset> {
     }
     let Reader { header, mut data, .. } = reader;
     if rows < header.rows {
-        let found = format!("the end after {rows} rows");
-        return Err(wrong_place(lines.source().path(), lines.number(), 0, found, promise(&header)));
+        return Err(wrong_place(lines.source().path(), lines.number(), 0, header.other_than_promised(rows)));
     }
     classes::from_numbers(&mut data, |label| label.to_string());
     Ok(data)
@@ -76,36 +77,39 @@ impl Reader {
         Ok(())
     }
 
-    /// Only blank lines may follow the rows that the header promises.
+    /// Only blank lines may follow the last row.
     fn after_the_last(&self, line: &Line) -> Result<()> {
         if line.skip_space(0) == line.text.len() {
             return Ok(());
         }
-        Err(line.wrong(0, format!("row {}", self.header.rows + 1), promise(&self.header)))
+        Err(line.wrong(0, self.header.other_than_promised("more")))
     }
 }
 
-pub(super) fn promise(header: &Header) -> String {
-    format!("the header promises {} rows", header.rows)
+impl Header {
+    /// The message about a file with fewer or more rows than this header says.
+    pub fn other_than_promised(&self, found: impl Display) -> String {
+        format!("expected {} rows, as the header says, found {found}", self.rows)
+    }
 }
 
 pub(super) fn header(line: Line) -> Result<Header> {
-    let form = "the first line is 'rows features labels'";
-    let words: [_; 3] = line.exactly().ok_or_else(|| line.wrong(0, format!("'{}'", quote(line.text)), form))?;
+    let form = "'rows features labels'";
+    let words: [_; 3] = line.exactly().ok_or_else(|| line.expected(0, form, format!("'{}'", quote(line.text))))?;
     let mut numbers = [0; 3];
     for ((at, word), number) in words.into_iter().zip(&mut numbers) {
-        *number = number::integer(word).ok_or_else(|| line.wrong(at, format!("'{}'", quote(word)), form))?;
+        *number = number::integer(word).ok_or_else(|| line.expected(at, form, format!("'{}'", quote(word))))?;
     }
     let [rows, features, labels] = numbers;
     for ((at, _), number) in words.into_iter().zip(numbers).skip(1) {
         if number > u32::MAX.into() {
-            return Err(line.wrong(at, number.to_string(), format!("at most {} are possible", u32::MAX)));
+            return Err(line.expected(at, format!("at most {}", u32::MAX), number));
         }
     }
     Ok(Header { rows, features, labels })
 }
 
-/// Adds the labels, if there are any; where the rest of the line starts.
+/// Adds the labels of a line; returns the offset of the rest.
 fn read_labels(line: &Line, start: usize, header: &Header, labels: &mut Vec<u32>) -> Result<usize> {
     let word = line.word(start);
     if start > 0 || word.is_empty() || word.contains(':') {
@@ -114,9 +118,9 @@ fn read_labels(line: &Line, start: usize, header: &Header, labels: &mut Vec<u32>
     let mut at = start;
     for text in word.split(',') {
         let label = number::integer(text)
-            .ok_or_else(|| line.wrong(at, format!("label '{}'", quote(text)), "labels are whole numbers from 0"))?;
+            .ok_or_else(|| line.expected(at, "a label, a whole number from 0", format!("'{}'", quote(text))))?;
         if label >= header.labels {
-            return Err(line.wrong(at, format!("label {label}"), limit("labels", header.labels)));
+            return Err(line.wrong(at, beyond("label", label, header.labels)));
         }
         labels.push(label as u32);
         at += text.len() + 1;
@@ -129,18 +133,18 @@ fn entries(line: &Line, at: usize, header: &Header, row: &mut Unsorted, data: &m
     while at < line.text.len() {
         let (feature, value, end) = pair::parse(line, at)?;
         if u64::from(feature) >= header.features {
-            return Err(line.wrong(at, format!("feature {feature}"), limit("features", header.features)));
+            return Err(line.wrong(at, beyond("feature", feature.into(), header.features)));
         }
         row.push(feature, value, line.number, at);
         at = line.skip_space(end);
     }
-    row.move_to(data)
-        .map_err(|r| line.wrong(r.at, format!("feature {} again", r.feature), "a row has each feature once"))
+    row.move_to(data).map_err(|r| line.expected(r.at, "each feature once per row", format!("{} again", r.feature)))
 }
 
-fn limit(what: &str, count: u64) -> String {
+/// The message about a label or a feature that the header has no room for.
+fn beyond(what: &str, number: u64, count: u64) -> String {
     match count.checked_sub(1) {
-        Some(last) => format!("the header allows {what} up to {last}"),
-        None => format!("the header allows no {what}"),
+        Some(last) => format!("expected a {what} from 0 to {last}, as the header says, found {number}"),
+        None => format!("expected no {what}, as the header says, found {number}"),
     }
 }

@@ -35,7 +35,9 @@ pub(super) fn parse(
 pub(super) fn parse_pruned(source: &Source, file: &SafeTensors<'_>, classes: usize) -> Result<SparseLinear, String> {
     let bias = source.numbers(bias_of(file, classes)?);
     check_finite(&bias)?;
-    let weights = BlocksReader::of(source, file)?.next(None, SparseLinear::blocks(classes))?;
+    let mut blocks = BlocksReader::of(source, file)?;
+    let weights = blocks.next(None, SparseLinear::blocks(classes))?;
+    blocks.finish()?;
     Ok(SparseLinear::new(weights, bias))
 }
 

@@ -44,6 +44,12 @@ impl<'a> BlocksReader<'a> {
         let features = features.unwrap_or(parts.starts.get(1).map_or(0, |&end| end as usize));
         SparseBlocks::new(features, children, parts).map_err(str::to_owned)
     }
+
+    /// Checks that every number was read.
+    pub fn finish(self) -> Result<(), String> {
+        let left = [self.starts, self.features, self.ends, self.weights].iter().any(|bytes| !bytes.is_empty());
+        if left { Err("more weights than its nodes have".into()) } else { Ok(()) }
+    }
 }
 
 /// Splits the bytes of `count` numbers off the front.

@@ -32,6 +32,7 @@ pub(super) fn parse(source: &Source, file: &SafeTensors, classes: usize) -> Resu
         let leaves = blocks.next(features, leaf_starts(classes, leaves as usize))?;
         parsed.push(Tree::new(root, leaves, order.to_vec()));
     }
+    blocks.finish()?;
     Ok(Trees::new(features.unwrap_or(0), parsed, calibration))
 }
 

@@ -164,9 +164,9 @@ mod tests {
 
     const OWN: usize = CLASSES - 1;
 
-    /// Eq. 6 with the rivals as C is a bound whatever C is, and its estimate is unbiased given C: the classes outside it are
-    /// drawn by numbers of their own. Tested by the mean of w_m − 1 for each class m outside C where a class c is in C,
-    /// which is zero, and would not be if the draw of C said anything about that of m.
+    /// Eq. 6 with the rivals as C is a bound whatever C is, and its estimate is unbiased given C: the classes outside
+    /// it are drawn by numbers of their own. Tested by the mean of w_m − 1 for each class m outside C where a class c
+    /// is in C, which is zero, and would not be if the draw of C said anything about that of m.
     #[test]
     fn what_is_drawn_outside_c_does_not_depend_on_c() {
         let data = all_features();

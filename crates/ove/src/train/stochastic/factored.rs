@@ -9,7 +9,6 @@
 //! a range of features and one of classes. AdaGrad keeps one sum of squares per vector instead of one per number, so
 //! that every kernel runs over whole vectors.
 
-use std::iter;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -142,8 +141,8 @@ impl FactoredLearner {
             step: options.stochastic.step,
             paces: Default::default(),
             penalty_on_bias: options.bound.penalty_on_bias,
-            feature_ranges: iter::once(0..features).collect(),
-            class_ranges: iter::once(0..classes).collect(),
+            feature_ranges: std::iter::once(0..features).collect(),
+            class_ranges: std::iter::once(0..classes).collect(),
         })
     }
 

@@ -3,7 +3,6 @@
 //! The weights of a feature for all classes are adjacent ([`Layout`]), followed by the biases. In the second phase of a
 //! batch each thread owns a range of cells and updates those of the visited rows, in row order.
 
-use std::iter;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -40,7 +39,7 @@ impl<C: Cell> LinearLearner<C> {
             table.par_iter_mut().zip(linear.table()).for_each(|(cell, &weight)| *cell = C::new(weight));
         }
         let (weights, bias) = (Part::at(Pace::default()), Part::at(Pace::default()));
-        let ranges = iter::once(0..layout.cells()).collect();
+        let ranges = std::iter::once(0..layout.cells()).collect();
         LinearLearner { layout, table, weights, bias, penalty_on_bias, ranges }
     }
 

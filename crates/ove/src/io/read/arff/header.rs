@@ -1,4 +1,4 @@
-//! What stands above `@data`: the name of the relation and the attributes.
+//! The header above `@data`: the name of the relation and the attributes.
 //!
 //! ```text
 //! @relation 'fruit: -C 2'
@@ -6,7 +6,7 @@
 //! @attribute kind {apple,'sour cherry'}
 //! ```
 //!
-//! Keywords may be in any case. Types are `numeric`, `real`, `integer` or a list of values.
+//! Keywords are case-insensitive. Types are `numeric`, `real`, `integer` or a list of values.
 
 use std::collections::HashSet;
 
@@ -26,11 +26,11 @@ pub(super) struct Header {
 pub(super) struct Attribute {
     pub name: String,
     pub kind: Kind,
-    /// Where it stands.
+    /// Its line.
     pub line: usize,
 }
 
-/// What an attribute may hold.
+/// The type of an attribute.
 #[derive(PartialEq)]
 pub(super) enum Kind {
     Number,
@@ -38,7 +38,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Whether the values are 0 and 1, so that a sparse row leaves out the zeros.
+    /// Whether the values are 0 and 1, so that a sparse row omits zeros.
     pub fn is_binary(&self) -> bool {
         matches!(self, Kind::Nominal(values) if values == &["0", "1"])
     }
@@ -63,12 +63,12 @@ impl Header {
                     return Ok(header);
                 }
                 _ => {
-                    let allowed = "a header has @relation, @attribute and @data";
-                    return Err(line.wrong(keyword.at, format!("'{}'", quote(&keyword.text)), allowed));
+                    let found = format!("'{}'", quote(&keyword.text));
+                    return Err(line.expected(keyword.at, "@relation, @attribute or @data", found));
                 }
             }
         }
-        Err(wrong_file(lines.source().path(), "no line @data", "it must stand above the rows"))
+        Err(wrong_file(lines.source().path(), "expected a line @data above the rows, found none"))
     }
 }
 
@@ -84,8 +84,8 @@ fn number(line: Line, scan: &mut Scan) -> Result<Kind> {
     match token.text.to_ascii_lowercase().as_str() {
         "numeric" | "real" | "integer" => Ok(Kind::Number),
         _ => {
-            let found = format!("type '{}'", quote(&token.text));
-            Err(line.wrong(token.at, found, "types are numeric, real, integer and {value,…}"))
+            let found = format!("'{}'", quote(&token.text));
+            Err(line.expected(token.at, "the type numeric, real, integer or {value,…}", found))
         }
     }
 }
@@ -96,14 +96,14 @@ fn nominal(line: Line, scan: &mut Scan) -> Result<Kind> {
     loop {
         let token = scan.token(b",}")?;
         if !seen.insert(token.text.to_string()) {
-            return Err(line.wrong(token.at, format!("value '{}' again", quote(&token.text)), "values differ"));
+            return Err(line.expected(token.at, "each value once", format!("'{}' again", quote(&token.text))));
         }
         values.push(token.text.into_owned());
         if scan.take(b'}') {
             return Ok(Kind::Nominal(values));
         }
         if !scan.take(b',') {
-            return Err(scan.wrong("a list of values is '{value,…}'"));
+            return Err(scan.expected("'{value,…}'"));
         }
     }
 }

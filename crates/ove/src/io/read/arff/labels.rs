@@ -1,4 +1,4 @@
-//! Which attributes are labels. The first rule that fits counts:
+//! Decides which attributes are labels, by the first rule that applies:
 //!
 //! ```text
 //! the number that the caller gives     that many at the end
@@ -8,8 +8,8 @@
 //! a nominal attribute at the end       its values are the classes
 //! ```
 //!
-//! A row has the labels that are 1 in it, in the order of the attributes. One nominal label attribute alone tells the class by
-//! its value.
+//! A row has the labels whose value is 1, in the order of the attributes. If there is a single nominal label attribute,
+//! its value is the class.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -24,12 +24,12 @@ use crate::io::read::{ReadOptions, wrong_file, wrong_place};
 
 const TAG: &str = "TAG_";
 
-/// What an attribute is for.
+/// The role of an attribute.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Role {
-    /// A feature, with its number.
+    /// A feature and its index.
     Feature(u32),
-    /// The class that a row has if this is 1.
+    /// The class of rows in which this is 1.
     Label(u32),
     /// Its value is the class.
     Class,
@@ -42,12 +42,13 @@ pub(super) struct Labels {
     pub has_class: bool,
 }
 
-/// Decides for a file.
+/// The roles of the attributes of a file.
 pub(super) fn choose(header: &Header, source: &Source, options: &ReadOptions) -> Result<Labels> {
     let labels = marked(header, source, options)?;
     if labels.is_empty() && options.labels_required {
-        let allowed = "the last attribute must be nominal or the number of labels be given";
-        return Err(wrong_file(source.path(), "no label attribute", allowed));
+        let message =
+            "expected label attributes, found none; give the number of labels if they are the last attributes";
+        return Err(wrong_file(source.path(), message));
     }
     let labels = roles(header, &labels);
     check(header, &labels, source.path())?;
@@ -84,8 +85,9 @@ fn meka(header: &Header, path: &Path) -> Result<Option<Range<usize>>> {
     let count = header.attributes.len();
     let number = usize::try_from(labels.unsigned_abs()).unwrap_or(usize::MAX);
     if number > count {
-        let found = format!("-C {labels} in the name of the relation");
-        return Err(wrong_file(path, found, format!("there are {count} attributes")));
+        let message =
+            format!("expected at most {count} labels, the number of attributes, found -C {labels} in @relation");
+        return Err(wrong_file(path, message));
     }
     Ok(Some(if labels > 0 { 0..number } else { count - number..count }))
 }
@@ -99,20 +101,20 @@ fn mulan(header: &Header, source: &Source) -> Result<Option<HashSet<usize>>> {
     let Some(path) = file else { return Ok(None) };
     let mut xml = Source::open(&path)?;
     let mut text = String::new();
-    // Text that is not UTF-8 is an error of the file's content, not of the disk.
+    // Bytes that are not UTF-8 are an error in the content, not of the disk.
     xml.input().read_to_string(&mut text).map_err(|e| match e.kind() {
-        std::io::ErrorKind::InvalidData => wrong_file(&path, "other bytes", "text is UTF-8"),
+        std::io::ErrorKind::InvalidData => wrong_file(&path, "expected UTF-8, found other bytes"),
         _ => xml.failure(e),
     })?;
     let index: HashMap<&str, usize> = header.attributes.iter().map(|a| a.name.as_str()).zip(0..).collect();
     let find = |name: String| {
-        let found = || format!("label '{}'", quote(&name));
-        index.get(name.as_str()).copied().ok_or_else(|| wrong_file(&path, found(), "the file has no such attribute"))
+        let unknown = || format!("expected names of attributes, found the label '{}'", quote(&name));
+        index.get(name.as_str()).copied().ok_or_else(|| wrong_file(&path, unknown()))
     };
     xml_names(&text).map(find).collect::<Result<_>>().map(Some)
 }
 
-/// What stands in the quotes of each `name="…"`.
+/// The content of each `name="…"`.
 fn xml_names(text: &str) -> impl Iterator<Item = String> {
     let plain = |name: &str| {
         let name = name.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&apos;", "'");
@@ -159,13 +161,14 @@ fn check(header: &Header, labels: &Labels, path: &Path) -> Result<()> {
     let mut names = HashSet::new();
     for (attribute, role) in header.attributes.iter().zip(&labels.roles) {
         let what = if matches!(role, Role::Feature(_)) { "features" } else { "several labels" };
-        let found = || format!("attribute {} is nominal", quote(&attribute.name));
         if *role != Role::Class && attribute.kind != Kind::Number && !attribute.kind.is_binary() {
-            return Err(wrong_place(path, attribute.line, 0, found(), format!("{what} are numeric or {{0,1}}")));
+            let name = quote(&attribute.name);
+            let message = format!("expected {what} that are numeric or {{0,1}}, found the nominal attribute {name}");
+            return Err(wrong_place(path, attribute.line, 0, message));
         }
         if matches!(role, Role::Label(_)) && !names.insert(&attribute.name) {
-            let found = format!("label {} again", quote(&attribute.name));
-            return Err(wrong_place(path, attribute.line, 0, found, "labels differ"));
+            let message = format!("expected each label once, found {} again", quote(&attribute.name));
+            return Err(wrong_place(path, attribute.line, 0, message));
         }
     }
     Ok(())

@@ -66,7 +66,7 @@ impl<'a> Scan<'a> {
                 let end = rest.bytes().position(|b| b.is_ascii_whitespace() || stops.contains(&b));
                 let text = &rest[..end.unwrap_or(rest.len())];
                 if text.is_empty() {
-                    return Err(self.wrong("a name or value must stand here"));
+                    return Err(self.expected("a name or a value"));
                 }
                 self.move_to(at + text.len());
                 Ok(Token { text: text.into(), at, quoted: false })
@@ -82,7 +82,7 @@ impl<'a> Scan<'a> {
             end += if bytes[end] == b'\\' { 2 } else { 1 };
         }
         if end >= bytes.len() {
-            return Err(self.line.wrong(at, "a quote that does not end", "it must end on its line"));
+            return Err(self.line.expected(at, "a closing quote", "the end of the line"));
         }
         let text = &self.line.text[start..end];
         self.move_to(end + 1);
@@ -91,14 +91,14 @@ impl<'a> Scan<'a> {
 
     /// Checks that only a comment is left, or nothing.
     pub fn end(&self) -> Result<()> {
-        if self.at_end() { Ok(()) } else { Err(self.wrong("the line must end here")) }
+        if self.at_end() { Ok(()) } else { Err(self.expected("the end of the line")) }
     }
 
     /// An error about what comes next.
-    pub fn wrong(&self, allowed: &str) -> Error {
+    pub fn expected(&self, expected: &str) -> Error {
         let word = self.line.word(self.at);
         let found = if word.is_empty() { "the end of the line".into() } else { format!("'{}'", quote(word)) };
-        self.line.wrong(self.at, found, allowed)
+        self.line.expected(self.at, expected, found)
     }
 
     fn move_to(&mut self, at: usize) {
