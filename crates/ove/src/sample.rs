@@ -330,7 +330,7 @@ mod tests {
         let expected = draws as f64 / 20.0;
         let chi: f64 = times.values().map(|&count| (f64::from(count) - expected).powi(2) / expected).sum();
         assert!(chi < 43.8, "χ² = {chi}: {times:?}");
-        // So many or fewer: all of them.
+        // If at most that many remain, all of them.
         let (mut classes, mut weights) = (Vec::new(), Vec::new());
         let (key, of) = (DrawKey { seed: 9, row: 0, epoch: 0 }, Row { indices: &[], values: &[] });
         sampler.draw(of, key, &excluded, 6, &mut classes, &mut weights);

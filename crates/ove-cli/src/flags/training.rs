@@ -42,8 +42,8 @@ pub struct StochasticFlags {
     /// Distribution of the negatives [default: systematic; frequency for factored scores]
     ///
     /// uniform draws a simple random subset; systematic draws classes at equal distances, or adjacent ones if there are
-    /// more than 1024, which is faster; frequency prefers frequent classes; rivals prefers hard negatives, the classes of
-    /// rows that share a feature with the row.
+    /// more than 1024, which is faster; frequency prefers frequent classes; rivals prefers hard negatives, the classes
+    /// of rows that share a feature with the row.
     #[arg(long, value_parser = choice!(SamplerKind))]
     pub sampler: Option<SamplerKind>,
     /// For the frequency sampler: exponent of the class counts [default: 0.75]
