@@ -39,10 +39,23 @@ fn main() -> ExitCode {
         // A reader such as `head` that closes stdout early is not an error.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            note!("error: {error:#}");
+            note!("error: {}", message(&error));
             ExitCode::from(if interrupt::requested() { 130 } else { 2 })
         }
     }
+}
+
+/// The error with its causes; a cause that the message before it ends with is not repeated.
+fn message(error: &anyhow::Error) -> String {
+    let mut message = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if message.is_empty() {
+            message = cause;
+        } else if !message.ends_with(&cause) {
+            message = format!("{message}: {cause}");
+        }
+    }
+    message
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

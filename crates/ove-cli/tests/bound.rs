@@ -9,7 +9,7 @@ exact             -0.442207     0.642616      0.000000
 one-vs-each       -0.480541     0.618449      0.038333
 merged            -0.480541     0.618449      0.038333
 bouchard          -1.168019     0.310982      0.725811
-Bouchard's α is 1.060642; merged has 0 classes inside the logarithm
+Bouchard's α is 1.060642; merged has 0 classes in one logarithm
 ";
     assert_eq!(Dir::new().run("bound --scores 1.2,0.3,-0.7 --class 0").ok(), expected);
 }
@@ -61,12 +61,12 @@ fn negative_scores() {
 fn refused() {
     let dir = Dir::new();
     for (flags, message) in [
-        ("--scores 1 --class 0", "scores is 1 number, but a probability needs at least two classes"),
-        ("--scores 1,nan --class 0", "scores is NaN, but scores are finite"),
-        ("--scores 1,2 --class 2", "class is 2, but classes run from 0 to 1"),
-        ("--scores 1,2 --class 0 --merge 7", "merge is 7, but classes run from 0 to 1"),
-        ("--scores 1,2 --class 0 --merge 0", "merge is 0, but each other class may be merged once"),
-        ("--scores 1,2 --class 0 --merge 1,1", "merge is 1, but each other class may be merged once"),
+        ("--scores 1 --class 0", "`scores` must have at least two numbers, one per class, got 1 number"),
+        ("--scores 1,nan --class 0", "`scores` must be finite, got NaN"),
+        ("--scores 1,2 --class 2", "`class` must be between 0 and 1, got 2"),
+        ("--scores 1,2 --class 0 --merge 7", "`merge` must be between 0 and 1, got 7"),
+        ("--scores 1,2 --class 0 --merge 0", "`merge` must list each of the other classes at most once, got 0"),
+        ("--scores 1,2 --class 0 --merge 1,1", "`merge` must list each of the other classes at most once, got 1"),
     ] {
         assert_eq!(dir.run(&format!("bound {flags}")).refused(), format!("error: {message}\n"));
     }

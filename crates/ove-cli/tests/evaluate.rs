@@ -58,7 +58,7 @@ fn a_class_that_only_the_test_rows_have() {
     let dir = Dir::with_model();
     dir.create("test.svm", "apple 1:1\nkiwi 3:1\n");
     let text = dir.run("evaluate fruit.model test.svm").ok();
-    contains(&text, "\nunknown class    1 rows, each counted as an error and left out of nlpd and bound\n");
+    contains(&text, "\nunknown labels   1 rows, counted as errors and ignored in nlpd and bound\n");
     contains(&text, "\nerror            0.5000\n");
     let found = dir.run("evaluate fruit.model test.svm --json").json();
     assert_eq!((&found["unknown_rows"], &found["rows"]), (&1.into(), &2.into()));

@@ -11,7 +11,7 @@ fn generated_rows_train() {
     assert_eq!(result["rows"], 153);
     assert_eq!(
         dir.run("generate amazoncat-13k -o made --scale 0").refused(),
-        "error: scale is 0, but it lies between 0.0001 and 10\n"
+        "error: `scale` must be between 0.0001 and 10, got 0\n"
     );
 }
 
@@ -28,6 +28,6 @@ fn rows_of_any_shape() {
     assert!(result["error"].as_f64().unwrap() < 0.5, "{result}");
     assert_eq!(
         dir.run("generate shape --rows 3 --features 0 --classes 4 -o none.txt").refused(),
-        "error: features is 0, but it lies between 1 and 4294967295\n"
+        "error: `features` must be between 1 and 4294967295, got 0\n"
     );
 }

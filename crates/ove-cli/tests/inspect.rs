@@ -19,12 +19,12 @@ fn a_class() {
     let dir = Dir::with_model();
     let text = dir.run("inspect fruit.model --class pear --top 1").ok();
     assert!(text.starts_with("pear: 2 training rows, bias "), "{text}");
-    let (speaks_for, against) = text.split_once("\nspeaks against it\n").unwrap();
+    let (speaks_for, against) = text.split_once("\nlargest negative weights\n").unwrap();
     assert!(speaks_for.ends_with("  feature 2\n"), "{text}");
     assert_eq!(against.lines().count(), 1);
     let found = dir.run("inspect fruit.model --class pear --json").json();
     assert_eq!(keys(&found), ["against", "bias", "class", "count", "for"]);
     assert_eq!(found["for"][0]["index"], 2);
-    let message = "error: class is `kiwi`, but the model has 3 classes such as apple\n";
+    let message = "error: `class` must be one of the model's 3 classes, such as apple, got `kiwi`\n";
     assert_eq!(dir.run("inspect fruit.model --class kiwi").refused(), message);
 }

@@ -52,7 +52,7 @@ fn unknown_features_count_as_absent() {
     dir.create("more.svm", "1:1 9:1 12:3\n");
     let (known, more) = (dir.run("predict fruit.model known.svm"), dir.run("predict fruit.model more.svm"));
     assert_eq!(known.stderr, "");
-    let note = "more.svm: 2 entries have features that the model does not know (it has 5); they count as absent\n";
+    let note = "more.svm: 2 entries have features beyond the model's 5; they are ignored\n";
     assert_eq!(more.stderr, note);
     assert_eq!(more.ok(), known.ok());
 }

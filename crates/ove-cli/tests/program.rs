@@ -87,8 +87,14 @@ fn a_full_disk_is_an_error() {
 fn help_names_flags_and_defaults() {
     let dir = Dir::new();
     for (command, flags) in [
-        ("train", "--output --valid --objective=one-vs-each --epochs=5 --classes=5 --learning-rate=0.1 --memory=8GB"),
-        ("train", "--l2=0 --seed=0 --solver=stochastic --sampler=uniform --batch=256 --step=adagrad --schedule=linear"),
+        (
+            "train",
+            "--output --valid --objective=one-vs-each --epochs=chosen --classes=5 --learning-rate=chosen --memory=8GB",
+        ),
+        (
+            "train",
+            "--l2=0 --seed=0 --solver=stochastic --sampler=systematic --batch=256 --step=adagrad --schedule=linear",
+        ),
         ("predict", "--top=5 --format --threads=0 --json --times"),
         ("train", "--class-weight --first-label --format --labels --iterations=2000"),
         ("evaluate", "--format --labels --first-label --threads=0 --json"),
@@ -108,7 +114,7 @@ fn help_names_flags_and_defaults() {
             let after = help.split(&format!("{name} <")).nth(1).or(help.split(name).nth(1)).unwrap_or_default();
             let own = after.split("\n      --").next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(help.contains(name), "{command}: no {name}");
-            assert!(default.is_empty() || own.contains(&format!("[default: {default}]")), "{command} {flag}:\n{own}");
+            assert!(default.is_empty() || own.contains(&format!("[default: {default}")), "{command} {flag}:\n{own}");
         }
     }
 }

@@ -38,12 +38,12 @@ fn stopped_and_resumed_ends_in_the_same_bits() {
         assert_eq!(dir.files_in("kept").len(), if every == "0s" { 2 } else { 1 });
 
         let anew = dir.run(&kept).refused();
-        assert!(anew.contains("kept holds checkpoints of a run that did not end; --resume goes on with it"), "{anew}");
+        assert!(anew.contains("kept has checkpoints of an unfinished run; resume it with --resume"), "{anew}");
         let other = dir.run(&format!("{kept} --resume --seed 1")).refused();
-        assert!(other.contains("seed is 1, but the checkpoint was written with 0"), "{other}");
+        assert!(other.contains("`seed` is 1; the checkpoint was written with 0"), "{other}");
         let Run { code, stderr, .. } = dir.run(&format!("{kept} --resume --threads 1"));
         assert_eq!(code, Some(0), "{stderr}");
-        assert!(stderr.contains(&format!("going on from kept/{newest}")), "{stderr}");
+        assert!(stderr.contains(&format!("resuming from kept/{newest}")), "{stderr}");
         assert!(dir.bytes("model") == dir.bytes("expected"));
         assert_eq!(dir.files_in("kept"), Vec::<String>::new());
     }
@@ -54,7 +54,7 @@ fn resume_begins_anew_where_there_is_nothing_to_go_on_from() {
     let dir = with_rows();
     let Run { code, stderr, .. } = dir.run("train rows.xmc -o model --epochs 2 --checkpoint kept --resume");
     assert_eq!(code, Some(0));
-    assert!(stderr.contains("kept: no checkpoint to go on from; beginning anew"), "{stderr}");
+    assert!(stderr.contains("kept: no checkpoint to resume from; starting anew"), "{stderr}");
     let usage = dir.run("train rows.xmc -o model --resume").refused();
     assert!(usage.contains("--checkpoint <DIR>"), "{usage}");
     let usage = dir.run("train rows.xmc -o model --checkpoint kept --checkpoint-every soon").refused();
@@ -73,7 +73,10 @@ fn a_checkpoint_that_cannot_be_written_does_not_end_the_run() {
     let stderr = String::from_utf8(output.stderr).unwrap();
     // The model, without the state of its steps, is small enough.
     assert!(output.status.success(), "{stderr}");
-    assert!(stderr.contains("warning: no checkpoint: kept/000001.checkpoint: File too large"), "{stderr}");
+    assert!(
+        stderr.contains("warning: the checkpoint could not be written: kept/000001.checkpoint: File too large"),
+        "{stderr}"
+    );
     assert!(stderr.contains("kept needs room for 0.1 MB"), "{stderr}");
     assert_eq!(dir.files_in("kept"), Vec::<String>::new());
 }
@@ -127,7 +130,7 @@ fn bad_rows_are_left_out_and_told() {
     let Run { code, stdout, stderr, .. } = dir.run("train bad.svm -o bad --epochs 3 --on-error skip --json");
     assert_eq!(code, Some(0), "{stderr}");
     let lines: Vec<&str> = stderr.lines().collect();
-    assert_eq!(lines[0], "bad.svm: 12 rows were left out");
+    assert_eq!(lines[0], "bad.svm: 12 rows were skipped");
     assert_eq!(lines[1], "  bad.svm:13:8: expected a finite 32-bit number, found '1e400'");
     assert_eq!(lines[11], "  and 2 more");
     assert_eq!(serde_json::from_str::<Value>(&stdout).unwrap()["skipped_rows"], 12);
@@ -143,7 +146,7 @@ fn a_huge_feature_is_refused_before_anything_is_allocated() {
     for solver in ["stochastic", "forest", "batch"] {
         let said = dir.run(&format!("train a.svm -o m --solver {solver}")).refused();
         assert!(
-            said.contains("4294967291 features need 137.4 GB for their lists alone, but --memory allows 8.0 GB"),
+            said.contains("4294967291 features need 137.4 GB for their lists alone; `memory` allows 8.0 GB"),
             "{said}"
         );
     }
@@ -161,7 +164,7 @@ fn a_model_goes_on_with_new_rows_classes_and_features() {
     assert_eq!(inspected["rows"], 100);
     // What is not given is as the model was trained.
     assert_eq!(
-        (&inspected["options"]["objective"], &inspected["options"]["learning_rate"]),
+        (&inspected["options"]["scores"]["objective"], &inspected["options"]["learning_rate"]),
         (&"softmax".into(), &0.5.into())
     );
     let best: Vec<String> = dir
@@ -178,9 +181,15 @@ fn a_model_goes_on_with_new_rows_classes_and_features() {
 
     dir.run("train old.svm -o forest --solver forest").ok();
     let said = dir.run("train new.svm -o new2 --from forest").refused();
-    assert!(said.contains("forest: a forest, whose trees are grown from all rows at once"), "{said}");
+    assert!(
+        said.contains("trees cannot be trained further; train new ones on the old and the new rows together"),
+        "{said}"
+    );
     let said = dir.run("train new.svm -o new2 --from old --solver forest").refused();
-    assert!(said.contains("--solver forest: the model of --from is linear"), "{said}");
+    assert!(
+        said.contains("--from: the model has linear scores and goes on with them; it cannot become trees"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -212,12 +212,12 @@ fn what_can_be_asked_of_a_model() {
     let server = Server::start(&dir, "titles.model --names names.tsv");
     let model = server.get("/model").json();
     assert_eq!((&model["classes"], &model["rows"], &model["takes_texts"]), (&json!(3), &json!(9), &json!(true)));
-    assert_eq!(model["options"]["objective"], "one-vs-each");
+    assert_eq!(model["options"]["scores"]["objective"], "one-vs-each");
     let classes = |query: &str| server.get(&format!("/classes?{query}")).json();
     assert_eq!(classes("prefix=F")["classes"], json!([{ "class": "forest", "count": 3 }]));
     assert_eq!(classes("prefix=oce")["classes"], json!([{ "class": "sea", "count": 3, "name": "Oceans" }]));
     assert_eq!((&classes("limit=2")["total"], classes("limit=2")["classes"].as_array().unwrap().len()), (&json!(3), 2));
-    assert_eq!(server.get("/classes?limit=0").error(400), "limit is 0, but it is a number from 1 to 100");
+    assert_eq!(server.get("/classes?limit=0").error(400), "`limit` must be a number from 1 to 100, got 0");
     server.predict(json!({ "text": "sea" }));
     let metrics = server.get("/metrics");
     assert!(metrics.head.contains("text/plain; version=0.0.4"));
@@ -245,7 +245,7 @@ fn what_cannot_be_read_has_its_status_and_its_reason() {
     broken(&"[".repeat(10_000));
     assert_eq!(
         server.send("POST", "/predict", "content-type: text/plain\r\n", "{}").error(415),
-        "the content type has to be application/json"
+        "the content type must be application/json"
     );
     for (body, error) in [
         (json!([]), "the body must be a JSON object"),
@@ -290,7 +290,7 @@ fn a_body_of_100_megabytes_is_refused() {
         stream.write_all(&piece).expect("it is taken, and thrown away");
     }
     let error = Answer::read(stream).error(413);
-    assert_eq!(error, "the body is too long: it may have 4194304 bytes");
+    assert_eq!(error, "the body is too long: it may have at most 4194304 bytes");
     assert!(resident(&server) < before + (32 << 20), "kept what it should throw away");
 
     // Whoever asks first is told before sending anything.
@@ -385,10 +385,10 @@ fn it_does_not_start_where_it_should_not() {
     let dir = models();
     dir.create("empty", "\n");
     for (words, error) in [
-        ("serve titles.model --listen 0.0.0.0:0", "is open to other machines, so it needs a --token-file"),
-        ("serve titles.model --listen [::]:0", "is open to other machines, so it needs a --token-file"),
-        ("serve titles.model --token-file empty", "empty: a token is one line of visible ASCII characters"),
-        ("serve titles.model --listen nonsense", "an address has the form 127.0.0.1:8080"),
+        ("serve titles.model --listen 0.0.0.0:0", "is reachable from other machines and needs --token-file"),
+        ("serve titles.model --listen [::]:0", "is reachable from other machines and needs --token-file"),
+        ("serve titles.model --token-file empty", "empty"),
+        ("serve titles.model --listen nonsense", "an address must have the form 127.0.0.1:8080"),
         ("serve titles.tsv", "not a usable model"),
         ("serve titles.model --names titles.model", "titles.model"),
     ] {
@@ -437,15 +437,15 @@ fn a_new_model_is_loaded_without_losing_a_request() {
         };
         wait_for_more();
         replace(&server, "fruit.model");
-        assert_eq!(heard(&mut server), "loaded the model again\n");
+        assert_eq!(heard(&mut server), "reloaded the model\n");
         assert_eq!(server.get("/model").json()["takes_texts"], false);
         wait_for_more();
         replace(&server, "titles.tsv");
-        assert!(heard(&mut server).starts_with("the model in use stays: "));
+        assert!(heard(&mut server).starts_with("reloading failed, the old model stays in use: "));
         assert_eq!(server.get("/model").json()["takes_texts"], false);
         wait_for_more();
         replace(&server, "titles.model");
-        assert_eq!(heard(&mut server), "loaded the model again\n");
+        assert_eq!(heard(&mut server), "reloaded the model\n");
         assert_eq!(server.get("/model").json()["takes_texts"], true);
         wait_for_more();
         done.store(true, SeqCst);

@@ -83,9 +83,9 @@ fn text_and_numbers_do_not_mix() {
         assert_eq!(dir.run(&format!("{command} fruit.model titles.tsv")).refused(), format!("error: {text}\n"));
     }
     for (flags, message) in [
-        ("--ngrams 0", "ngrams is 0, but it is at least 1"),
-        ("--min-df 9", "min-df is 9, but no term stands in so many texts"),
-        ("--hash 0", "hash is 0, but it is at least 1"),
+        ("--ngrams 0", "`ngrams` must be at least 1, got 0"),
+        ("--min-df 9", "`min-df` must be at most the number of texts that some term occurs in, got 9"),
+        ("--hash 0", "`hash` must be at least 1, got 0"),
     ] {
         assert_eq!(dir.run(&format!("train titles.tsv -o m {flags}")).refused(), format!("error: {message}\n"));
     }

@@ -18,6 +18,7 @@ use crate::terminal::{note, say};
 /// The non-parametric case of the paper: one free score per value. Exact likelihood and one-vs-each bound give N_k/N;
 /// Bouchard's bound overestimates large probabilities.
 #[derive(clap::Args)]
+#[command(mut_arg("tolerance", |flag| flag.help("Stop when the gradient is this small [default: 1e-10]")))]
 #[command(after_help = "Example: printf 'cat\\t7\\ndog\\t2\\n' | ove estimate - --objective bouchard")]
 pub struct Args {
     /// A file with one count per line, or `name<TAB>count`; `-` is stdin

@@ -111,6 +111,9 @@ impl Plan {
         let class_weight = class_weight(args.class_weight.as_deref(), &data.classes)?;
         let base = from.as_ref().map_or_else(TrainOptions::default, |from| from.card.options.clone());
         let options = args.flags.options(base, class_weight)?;
+        if let Some(from) = &from {
+            check_same_scores(&from.card.options, &options)?;
+        }
         note!("{} rows, {} features, {} classes", data.len(), data.features(), data.classes.len());
         let read_valid = |path: &PathBuf| args.input.read_like(&data, text.as_ref(), path);
         let valid = args.valid.as_ref().map(read_valid).transpose()?;
@@ -201,7 +204,6 @@ impl Trained {
                 "bound": bound,
                 "finished": finished,
                 "temperature": model.card.temperature,
-                "options": model.card.options,
                 "skipped_rows": skipped,
                 "train_seconds": train_seconds,
                 "updates_per_second": updates as f64 / train_seconds,
@@ -259,6 +261,17 @@ fn unfinished(options: &TrainOptions) -> String {
             format!("the tolerance {} was not reached within {} iterations", batch.tolerance, batch.iterations)
         }
         _ => "stopped before the end; the model so far was saved".into(),
+    }
+}
+
+/// Checks that a model goes on with the kind of scores that it has.
+fn check_same_scores(own: &TrainOptions, wanted: &TrainOptions) -> Result<()> {
+    let kind = |options: &TrainOptions| options.scores.as_ref().map(ScoreOptions::kind);
+    match (kind(own), kind(wanted)) {
+        (Some(own), Some(wanted)) if own != wanted => {
+            bail!("--from: the model has {own} scores and goes on with them; it cannot become {wanted}")
+        }
+        _ => Ok(()),
     }
 }
 

@@ -28,7 +28,7 @@ pub struct ObjectiveFlags {
     #[arg(long, value_name = "N")]
     pub merge: Option<usize>,
     /// λ of the L2 penalty λ/2·‖w‖² on the sum over all rows [default: 0; for trees 0.2 per node]
-    #[arg(long, value_name = "L")]
+    #[arg(long, value_name = "L", value_parser = finite)]
     pub l2: Option<f64>,
 }
 
@@ -47,7 +47,7 @@ pub struct StochasticFlags {
     #[arg(long, value_parser = choice!(SamplerKind))]
     pub sampler: Option<SamplerKind>,
     /// For the frequency sampler: exponent of the class counts [default: 0.75]
-    #[arg(long, value_name = "P")]
+    #[arg(long, value_name = "P", value_parser = finite)]
     pub power: Option<f64>,
     /// Number of rows per batch, between two updates of the weights [default: 256]
     #[arg(long, value_name = "B")]
@@ -72,7 +72,7 @@ pub struct PassFlags {
     #[arg(long, value_name = "E")]
     pub epochs: Option<usize>,
     /// Learning rate, for one row and one class [default: chosen on held-out rows; 0.7 for trees]
-    #[arg(long, value_name = "R")]
+    #[arg(long, value_name = "R", value_parser = finite)]
     pub learning_rate: Option<f64>,
     /// Seed of the random numbers; the same seed gives the same bits [default: 0]
     #[arg(long, value_name = "N")]
@@ -84,7 +84,7 @@ pub struct PassFlags {
 #[command(next_help_heading = "Batch solver")]
 pub struct BatchFlags {
     /// Stop when the norm of the gradient, relative to the first one, is below T [default: 1e-5]
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", value_parser = finite)]
     pub tolerance: Option<f64>,
     /// Maximum number of iterations [default: 2000]
     #[arg(long, value_name = "N")]
@@ -198,5 +198,13 @@ impl TrainFlags {
     /// The options from the flags; those that are not given are taken from `base`.
     pub fn options(&self, base: TrainOptions, class_weight: Option<Value>) -> ove::Result<TrainOptions> {
         base.with_settings(&self.settings(class_weight))
+    }
+}
+
+/// Parses a number that is neither infinite nor NaN, which settings as JSON cannot hold.
+fn finite(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(number) if f64::is_finite(number) => Ok(number),
+        _ => Err("it must be a finite number".into()),
     }
 }
