@@ -21,7 +21,7 @@ use commands::Command;
 use run::interrupt;
 use terminal::note;
 
-/// Softmax models with very many classes, trained through the one-vs-each bound.
+/// Train and use softmax models with very many classes: one-vs-each and other bounds, sampled softmax, trees.
 #[derive(Parser)]
 #[command(name = "ove", version, arg_required_else_help = true, max_term_width = 110)]
 struct Cli {

@@ -5,8 +5,8 @@
 
 mod dataset;
 mod examples;
-pub mod labels;
-pub mod mapped_rows;
+pub(crate) mod labels;
+pub(crate) mod mapped_rows;
 mod rows;
 mod skipped;
 

@@ -27,7 +27,7 @@
 
 pub mod bound;
 pub mod data;
-pub mod error;
+mod error;
 pub mod io;
 mod metrics;
 pub mod model;

@@ -1,12 +1,12 @@
 //! The internal base layer: numerical kernels, memory, threads and random numbers.
 
-pub mod bytes;
+pub(crate) mod bytes;
 pub mod digest;
-pub mod mapped_slice;
+pub(crate) mod mapped_slice;
 pub mod math;
 pub mod memory;
 pub(crate) mod names;
-pub mod pool;
+pub(crate) mod pool;
 pub mod random;
-pub mod simd;
-pub mod top_k;
+pub(crate) mod simd;
+pub(crate) mod top_k;

@@ -26,7 +26,7 @@ use crate::data::Row;
 use crate::platform::names::names;
 use crate::platform::random::Stream;
 pub(crate) use merged::most_frequent;
-pub use rivals::Rivals;
+pub(crate) use rivals::Rivals;
 
 /// Number of classes up to which systematic draws are spread over all classes.
 ///
@@ -54,7 +54,7 @@ names!(SamplerKind, "sampler", { Uniform => "uniform", Systematic => "systematic
 
 /// The key of a draw: everything that its random numbers depend on.
 #[derive(Debug, Clone, Copy)]
-pub struct DrawKey {
+pub(crate) struct DrawKey {
     /// The seed of the run.
     pub seed: u64,
     /// The row.
@@ -65,7 +65,7 @@ pub struct DrawKey {
 
 /// Draws negatives for one row at a time.
 #[derive(Debug, Clone)]
-pub enum Sampler {
+pub(crate) enum Sampler {
     /// Simple random subsets.
     Uniform {
         /// Number of classes.
@@ -330,7 +330,7 @@ mod tests {
         let expected = draws as f64 / 20.0;
         let chi: f64 = times.values().map(|&count| (f64::from(count) - expected).powi(2) / expected).sum();
         assert!(chi < 43.8, "χ² = {chi}: {times:?}");
-        // So many or fewer: all of them.
+        // If at most that many remain, all of them.
         let (mut classes, mut weights) = (Vec::new(), Vec::new());
         let (key, of) = (DrawKey { seed: 9, row: 0, epoch: 0 }, Row { indices: &[], values: &[] });
         sampler.draw(of, key, &excluded, 6, &mut classes, &mut weights);

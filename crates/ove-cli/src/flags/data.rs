@@ -18,7 +18,7 @@ pub struct DataFlags {
     /// Format of the data; detected from the file if not given
     #[arg(long, value_parser = choice!(Format))]
     format: Option<Format>,
-    /// ARFF: the last N attributes are labels
+    /// For ARFF: the last N attributes are labels
     #[arg(long, value_name = "N")]
     labels: Option<usize>,
     /// Keep only the first label of each row

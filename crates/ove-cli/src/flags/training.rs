@@ -41,8 +41,9 @@ pub struct StochasticFlags {
     pub classes: Option<usize>,
     /// Distribution of the negatives [default: systematic; frequency for factored scores]
     ///
-    /// uniform draws a simple random subset; systematic draws adjacent classes, which is faster; frequency prefers
-    /// frequent classes; rivals prefers hard negatives, the classes of rows that share a feature with the row.
+    /// uniform draws a simple random subset; systematic draws classes at equal distances, or adjacent ones if there are
+    /// more than 1024, which is faster; frequency prefers frequent classes; rivals prefers hard negatives, the classes
+    /// of rows that share a feature with the row.
     #[arg(long, value_parser = choice!(SamplerKind))]
     pub sampler: Option<SamplerKind>,
     /// For the frequency sampler: exponent of the class counts [default: 0.75]
@@ -146,6 +147,7 @@ pub struct LinearFlags {
 
 /// The flags of training.
 #[derive(clap::Args, Serialize)]
+#[command(next_help_heading = "Model")]
 pub struct TrainFlags {
     /// Score function [default: linear below 100 classes, trees from 100 classes on]
     ///

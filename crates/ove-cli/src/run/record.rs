@@ -26,7 +26,7 @@ const HELD_OUT: usize = 1000;
 
 /// Flags for reporting the progress of a run.
 #[derive(clap::Args)]
-#[command(next_help_heading = "Watching")]
+#[command(next_help_heading = "Monitoring")]
 pub struct RecordFlags {
     /// Show the progress on a web page at this local address (default: a free port)
     #[cfg(feature = "serve")]

@@ -60,7 +60,7 @@ pub fn bounds(title: &str, outcomes: &[Outcome]) -> Chart {
     Chart {
         title: title.into(),
         x: Axis { label: "epochs".into(), ..Axis::default() },
-        y: Axis { label: "log likelihood or bound, less the penalty".into(), ..Axis::default() },
+        y: Axis { label: "log likelihood or bound, minus the penalty".into(), ..Axis::default() },
         layers: layers.collect(),
         ..Chart::default()
     }

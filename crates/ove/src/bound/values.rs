@@ -42,7 +42,7 @@ impl Values {
 
     fn merged(&self, labels: &[f64], scores: &[f32], negatives: &mut Negatives) -> f64 {
         self.merged.iter().for_each(|&class| negatives.exps[class as usize] = 0.0);
-        // Not from the exponentials, which are 0 for scores far below the largest, wherever the labels are.
+        // Not from the exponentials, which underflow to 0 for scores far below the largest.
         let log_merged = log_sum_exp(self.merged.iter().map(|&class| f64::from(scores[class as usize])));
         let of_label = |&label: &f64| -softplus_sigmoid(log_merged - label).0 - self.outside(label, scores, negatives);
         labels.iter().map(of_label).sum()
@@ -95,8 +95,8 @@ mod tests {
     }
 
     proptest! {
-        /// Value and derivatives of the solvers, which visit class by class, and values of the evaluation, which share
-        /// exponentials, are the same function; also where scores are thousands apart.
+        /// The objective of the solvers, class by class, and that of the evaluation, with shared exponentials, are the
+        /// same function, even if scores differ by thousands.
         #[test]
         fn values_are_those_of_the_objective_over_all_classes(
             scores in prop::collection::vec(-9.0f32..9.0, 2..24),
@@ -109,7 +109,7 @@ mod tests {
             let labels: Vec<u32> = picks.into_iter().filter(|&label| (label as usize) < scores.len()).collect();
             prop_assume!(!labels.is_empty());
             for &objective in Objective::ALL {
-                // What is drawn stands for itself where all classes are: a sampled softmax is the softmax.
+                // If all classes are drawn, their weights are 1, and a sampled softmax is the softmax.
                 let objective = if objective.is_sampled() { Objective::Softmax } else { objective };
                 // A row that has every class but one leaves Bouchard's bound two classes; with none left it has no
                 // value.

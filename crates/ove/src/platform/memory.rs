@@ -1,6 +1,6 @@
 //! Huge pages, prefetch, memory-mapped files and their eviction.
 //!
-//! This file and [`simd`](super::simd) contain the only `unsafe` code of the library; each use states why it is sound,
+//! This file and `simd` contain the only `unsafe` code of the library; each use states why it is sound,
 //! and the tests of this file also run under valgrind.
 //!
 //! A weight table is accessed at random. With 4 kB pages, nearly every access also misses the TLB; Linux backs memory

@@ -27,7 +27,7 @@ const FEATURES: usize = 8;
 
 /// For each feature, the classes of the training rows that have it, in eight bytes per (feature, class) pair.
 #[derive(Debug, Clone)]
-pub struct Rivals {
+pub(crate) struct Rivals {
     /// Number of classes.
     pub(super) classes: usize,
     /// The pairs of feature d are `offsets[d]..offsets[d + 1]`, in class order.

@@ -88,7 +88,7 @@ impl Factored {
     ///
     /// # Panics
     /// If `hidden` is not of length `rank`.
-    pub fn embed(&self, row: Row<'_>, hidden: &mut [f32]) {
+    fn embed(&self, row: Row<'_>, hidden: &mut [f32]) {
         hidden.fill(0.0);
         embed(&self.features, row.below(self.features()), hidden);
     }

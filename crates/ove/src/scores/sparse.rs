@@ -239,11 +239,6 @@ impl SparseBlocks {
         View { children: &self.children, starts, features, ends, weights }
     }
 
-    /// The arrays.
-    pub fn parts(&self) -> &Parts {
-        &self.parts
-    }
-
     /// Number of non-zero weights.
     pub fn weights(&self) -> usize {
         let view = self.view();

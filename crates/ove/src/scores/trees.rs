@@ -90,21 +90,6 @@ impl Tree {
         Tree { root, leaves, order, places }
     }
 
-    /// The root, whose children are the leaves.
-    pub fn root(&self) -> &SparseBlocks {
-        &self.root
-    }
-
-    /// The leaves, whose children are the classes.
-    pub fn leaves(&self) -> &SparseBlocks {
-        &self.leaves
-    }
-
-    /// The classes, leaf by leaf.
-    pub fn order(&self) -> &[u32] {
-        &self.order
-    }
-
     fn leaf_classes(&self, leaf: u16) -> &[u32] {
         let starts = self.leaves.children();
         &self.order[starts[usize::from(leaf)]..starts[usize::from(leaf) + 1]]
@@ -122,7 +107,7 @@ impl Trees {
     ///
     /// # Panics
     /// If there is no tree.
-    pub fn new(features: usize, trees: Vec<Tree>, calibration: Calibration) -> Self {
+    pub(crate) fn new(features: usize, trees: Vec<Tree>, calibration: Calibration) -> Self {
         let classes = trees[0].order.len();
         Trees { features, classes, trees, calibration }
     }
@@ -137,18 +122,13 @@ impl Trees {
         self.classes
     }
 
-    /// The trees.
-    pub fn trees(&self) -> &[Tree] {
-        &self.trees
-    }
-
     /// Number of non-zero weights.
-    pub fn weights(&self) -> usize {
+    pub(crate) fn weights(&self) -> usize {
         self.trees.iter().flat_map(|tree| [&tree.root, &tree.leaves]).map(SparseBlocks::weights).sum()
     }
 
     /// The up to `count` classes with the most votes per row, among those of the searched leaves.
-    pub fn top(
+    pub(crate) fn top(
         &self,
         rows: &[Row<'_>],
         found: &mut [BeamScores],
@@ -181,7 +161,7 @@ impl Trees {
     }
 
     /// The probability of a class without calibration: τ = γ = 1.
-    pub fn uncalibrated(&self, row: Row<'_>, found: &BeamScores, prediction: Prediction) -> f64 {
+    fn uncalibrated(&self, row: Row<'_>, found: &BeamScores, prediction: Prediction) -> f64 {
         match self.calibration.vote_power {
             Some(power) => prediction.probability.powf(1.0 / f64::from(power)),
             None => self.log_probabilities_of(row, found, &[prediction.class], 1.0)[0].exp(),

@@ -46,13 +46,13 @@ use crate::synthetic::text::{self, Lines, Size, Written};
 use classes::Labels;
 
 /// Number of training rows of the real data set.
-pub const TRAIN_ROWS: usize = 1_186_239;
+pub(crate) const TRAIN_ROWS: usize = 1_186_239;
 /// Number of test rows of the real data set.
-pub const TEST_ROWS: usize = 306_759;
+pub(crate) const TEST_ROWS: usize = 306_759;
 /// Number of features.
-pub const FEATURES: usize = 203_882;
+pub(crate) const FEATURES: usize = 203_882;
 /// Number of classes.
-pub const CLASSES: usize = 2_919;
+pub(crate) const CLASSES: usize = 2_919;
 
 /// Number of classes in a group of rivals.
 const RIVALS: usize = 8;

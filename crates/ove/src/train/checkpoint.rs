@@ -47,7 +47,7 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-pub use identity::Identity;
+pub(crate) use identity::Identity;
 pub(crate) use state::{F32, F64, Table, U16, U32, write};
 pub use state::{Saved, State, StateReader};
 

@@ -272,7 +272,7 @@ impl Fit<'_, '_, '_> {
         }
         let least = options.learning_rate.unwrap_or_default() * SMALLEST;
         loop {
-            // A run that begins anew is none that the checkpoint is of.
+            // A retried run does not match the checkpoint.
             match (self.train_once(options, examples, start, saved.take()), options.learning_rate) {
                 (Err(Error::Diverged { .. }), Some(rate)) if may_retry && rate > least => {
                     options.learning_rate = Some(rate / 10.0);

@@ -51,10 +51,10 @@ pub(super) trait Cell: Pod + Default + Send + Sync {
     /// Takes a gradient ascent step.
     fn ascend(&mut self, gradient: f32, rule: Self::Rule);
 
-    /// The sum of squared gradients, where the rule has one.
+    /// The sum of squared gradients, if the rule has one.
     fn squares(self) -> f32;
 
-    /// A cell with this weight now, and this sum of squares.
+    /// A cell with a given current weight and sum of squares.
     fn with(weight: f32, squares: f32, rule: Self::Rule) -> Self;
 
     /// Whether the cells and the pace must be rebased to keep their precision.
@@ -231,7 +231,7 @@ impl VectorState {
         self.squares
     }
 
-    /// Of a vector that is as it is now, with this sum of squares.
+    /// The state of an up-to-date vector with a given sum of squares.
     pub fn with(squares: f32, rule: VectorRule) -> Self {
         VectorState { squares, shrinkage: rule.shrinkage }
     }

@@ -86,7 +86,7 @@ impl LeafScores {
 
 impl Trees {
     /// Searches the trees for batches of rows in parallel, and concatenates the results of `of` for each batch.
-    pub fn search_batches<T: Send>(
+    pub(crate) fn search_batches<T: Send>(
         &self,
         rows: &[Row<'_>],
         search: Search,
@@ -113,7 +113,7 @@ impl Trees {
     }
 
     /// The scores of each row, for one batch.
-    pub fn search(&self, rows: &[Row<'_>], search: Search) -> Vec<BeamScores> {
+    pub(crate) fn search(&self, rows: &[Row<'_>], search: Search) -> Vec<BeamScores> {
         let mut found = Vec::new();
         self.search_into(rows, search, &mut found);
         found

@@ -7,7 +7,7 @@ use crate::platform::math::{exp_all, max_all};
 
 impl Trees {
     /// log p(class | x), exact for any class, under the model for one label per row.
-    pub fn log_probability(&self, row: Row<'_>, found: &BeamScores, class: u32) -> f64 {
+    pub(crate) fn log_probability(&self, row: Row<'_>, found: &BeamScores, class: u32) -> f64 {
         self.log_probabilities_of(row, found, &[class], self.calibration.temperature)[0]
     }
 
@@ -49,7 +49,7 @@ impl Trees {
     /// log p(k | x) of all classes, from a search of all leaves.
     ///
     /// If rows have several labels, it is the log probability that a class is one of them.
-    pub fn all_log_probabilities(&self, found: &BeamScores, out: &mut [f64]) {
+    pub(crate) fn all_log_probabilities(&self, found: &BeamScores, out: &mut [f64]) {
         out.fill(0.0);
         for (tree, scores) in self.trees.iter().zip(found.trees()) {
             let (root, classes) = (&scores.root, &scores.searched.classes);

@@ -1,4 +1,4 @@
-//! What a search finds, against a look at every leaf.
+//! Compares the beam search with a search of all leaves.
 
 use serde_json::json;
 

@@ -52,10 +52,10 @@ pub(super) fn restore(saved: &dyn StateReader, weights: usize, curvature: usize)
         let pairs = facts.pairs.len();
         return Err(saved.unusable(format!("it has {pairs} pairs of L-BFGS, more than the maximum of {MEMORY}")));
     }
-    // Each knows its product with those that are younger, but for the youngest, which is taken at the next step.
-    let knows_younger = |(i, pair): (usize, &Products)| pair.s_younger.len() + 2 + i >= facts.pairs.len();
+    // Each pair has its products with newer pairs, except the newest, which is computed at the next step.
+    let has_products = |(i, pair): (usize, &Products)| pair.s_younger.len() + 2 + i >= facts.pairs.len();
     let evaluations = facts.trace.last().map_or(0, |point| point.updates);
-    if !facts.pairs.iter().enumerate().all(knows_younger) || evaluations > u64::from(u32::MAX) {
+    if !facts.pairs.iter().enumerate().all(has_products) || evaluations > u64::from(u32::MAX) {
         return Err(saved.unusable("numbers that no run has".into()));
     }
     fn vector<T: bytemuck::Pod>(saved: &dyn StateReader, name: &str, length: usize) -> Result<Vec<T>> {

@@ -24,9 +24,9 @@
 //!   z_k = H_k⁻¹r_k     u = T⁻¹ Σ (r_k − λz_k)     (B⁻¹r)_k = z_k + u − λH_k⁻¹u     T = (1/θ − 1)·S + λK·I
 //!   ```
 //!
-//!   where T omits −λ²·Σ H_k⁻¹, which is small if the curvature is large, so that B stays positive definite. A sample of
-//!   the rows is enough for this estimate. It is used if the factors have at most about [`FACTORS`] numbers and cost no
-//!   more than [`PASSES`] evaluations, which excludes very many classes.
+//!   where T omits −λ²·Σ H_k⁻¹, which is small if the curvature is large, so that B stays positive definite. A sample
+//!   of the rows is enough for this estimate. It is used if the factors have at most about [`FACTORS`] numbers and cost
+//!   no more than [`PASSES`] evaluations, which excludes very many classes.
 //!
 //! This takes one number per weight, and the factors if there are any, twice while they are computed.
 

@@ -45,7 +45,7 @@ impl Identity {
         }
     }
 
-    /// Takes over the epochs and the learning rate that the run had chosen, where they are not given.
+    /// Adopts the epochs and the learning rate that the run had chosen, unless they are given.
     pub(crate) fn adopt_choices(&self, given: &TrainOptions, options: &mut TrainOptions) {
         let (epochs, rate) = (&self.options["epochs"], &self.options["learning_rate"]);
         let epochs = epochs.as_u64().map(|epochs| epochs as usize);

@@ -77,7 +77,7 @@ impl Candidates {
         visit.excluded.clear();
         visit.excluded.extend_from_slice(labels);
         visit.excluded.sort_unstable();
-        // By other numbers than the classes outside C, which then depend on C in nothing but that they are outside.
+        // With random numbers other than those of the classes outside C, which then depend on C only by being outside.
         let key = DrawKey { seed: !key.seed, ..key };
         rivals.draw(row, key, &visit.excluded, self.drawn[0], &mut visit.classes, &mut visit.weights);
         visit.weights.clear();
@@ -164,7 +164,7 @@ mod tests {
 
     const OWN: usize = CLASSES - 1;
 
-    /// Eq. 6 with the rivals as C is a bound whatever C is, and its estimate is unbiased given C: the classes outside
+    /// Eq. 6 with the rivals as C is a bound for any C, and its estimate is unbiased given C: the classes outside
     /// it are drawn by numbers of their own. Tested by the mean of w_m − 1 for each class m outside C where a class c
     /// is in C, which is zero, and would not be if the draw of C said anything about that of m.
     #[test]

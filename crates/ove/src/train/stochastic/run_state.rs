@@ -57,7 +57,7 @@ impl RunState {
         mean < DIVERGENCE_FACTOR * at_zero
     }
 
-    /// Whether a run of this many batches and rows visited in all can have come so far.
+    /// Whether the counters are consistent with a run of this many batches and rows.
     pub fn is_within(&self, batches: usize, visits: u64) -> bool {
         self.passed <= batches
             && self.updates <= visits

@@ -85,7 +85,7 @@ impl Merged<'_> {
     }
 }
 
-/// The mean of some numbers and those of others, each with its share, summed in their order.
+/// The weighted mean of numbers of several runs, summed in order.
 pub(super) fn mean(own: impl Iterator<Item = f32>, own_share: f64, others: &[(Vec<f32>, f64)]) -> Vec<f32> {
     let of = |(at, own): (usize, f32)| {
         let sum = others

@@ -57,7 +57,8 @@ pub(super) fn restore(
     Ok(finished)
 }
 
-/// Whether these are weights of features that there are, rising, each for children of the job, rising too.
+/// Whether the weights are those of existing features, in increasing order, and of children of the job, in order as
+/// well.
 fn fits(features: &[[u32; 2]], mut entries: &[Entry], count: usize, children: &Range<usize>) -> bool {
     let of_children = |entries: &[Entry]| {
         entries.iter().all(|entry| children.contains(&entry.child()))
