@@ -231,11 +231,12 @@ fn a_fit_that_is_stopped_keeps_what_it_reached_or_nothing() {
     assert!(evaluate(&kept, data.rows(), &data.labels).unwrap().error < 0.9);
     let (discarded, calls) = stopped(&given, Stop::Discard, is_late);
     assert!(matches!(discarded, Err(Error::Stopped)) && calls == 1);
-    // While a rate is tried: nothing is there yet, or the best so far is taken.
+    // While the learning rate is chosen there is no model to keep.
     let chooses = options(json!({ "scores": "linear" }));
-    let is_choosing = |event: &Event<'_>| matches!(event, Event::Choosing);
-    let (discarded, calls) = stopped(&chooses, Stop::Discard, is_choosing);
-    assert!(matches!(discarded, Err(Error::Stopped)) && calls == 1, "{calls} calls");
+    for stop in [Stop::Keep, Stop::Discard] {
+        let (stopped, calls) = stopped(&chooses, stop, |event| matches!(event, Event::Choosing));
+        assert!(matches!(stopped, Err(Error::Stopped)) && calls == 1, "{stop:?}: {calls} calls");
+    }
 }
 
 /// A model that goes on has seen the old rows and the new ones, and what was chosen is not chosen again.

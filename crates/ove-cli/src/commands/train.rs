@@ -79,7 +79,10 @@ pub fn run(args: Args) -> Result<()> {
     let plan = Plan::read(&args)?;
     let skipped = plan.data.skipped.count();
     let Some(trained) = plan.train(&args, &mut keeper, &mut recorder)? else {
-        note!("stopped; a checkpoint was saved, use --resume to continue");
+        match keeper.stopped() {
+            true => note!("stopped; a checkpoint was saved, use --resume to continue"),
+            false => note!("stopped before training began; no model was saved"),
+        }
         return Ok(());
     };
     recorder.finish(trained.evaluation.as_ref().map(|timed| &timed.evaluation));
@@ -120,7 +123,7 @@ impl Plan {
         Ok(Plan { text, data, valid, from, options })
     }
 
-    /// Trains and saves the model; `None` if the run was stopped and a checkpoint was saved.
+    /// Trains and saves the model; `None` if the run was stopped and there is a checkpoint or nothing to save.
     fn train(mut self, args: &Args, keeper: &mut Keeper, recorder: &mut Recorder) -> Result<Option<Trained>> {
         let start = Instant::now();
         if let Some(valid) = &self.valid {
@@ -139,7 +142,7 @@ impl Plan {
             let fitted = ove::fit_with(&self.data, &self.options, start_from, &mut |event| follower.follow(event));
             let updates = follower.updates;
             let mut model = match fitted {
-                Err(Error::Stopped) if keeper.stopped() => return Ok(None),
+                Err(Error::Stopped) => return Ok(None),
                 fitted => fitted?,
             };
             note_choices(&self.options, &model);

@@ -33,7 +33,10 @@ impl<'a> Follower<'a> {
             Event::Choosing => {
                 let bar = self.trying.get_or_insert_with(|| progress::counter("{spinner} trying learning rates"));
                 bar.tick();
-                return keep(interrupt::flow());
+                if interrupt::requested() {
+                    self.finish_trying();
+                    return ControlFlow::Break(Stop::Discard);
+                }
             }
             Event::Chosen(chosen) => {
                 self.finish_trying();
@@ -79,13 +82,5 @@ impl<'a> Follower<'a> {
         if let Some(bar) = self.trying.take() {
             bar.finish_and_clear();
         }
-    }
-}
-
-/// Stops and keeps the model so far.
-fn keep(flow: ControlFlow<()>) -> ControlFlow<Stop> {
-    match flow {
-        ControlFlow::Break(()) => ControlFlow::Break(Stop::Keep),
-        ControlFlow::Continue(()) => ControlFlow::Continue(()),
     }
 }

@@ -37,9 +37,12 @@ pub(crate) struct Temperature {
 /// d/dβ = Σ_n (E_p[f] − f_y)        d²/dβ² = Σ_n Var_p[f]
 /// ```
 pub(crate) fn fit_temperature(rows: &Examples<'_>, scores: &ScoresOf<'_>) -> Temperature {
+    // Scored once: a step of Newton's method costs much less than the scores. `validation` limits their number.
+    let mut all = vec![0.0; rows.len() * rows.classes];
+    all.par_chunks_mut(rows.classes).enumerate().for_each(|(n, out)| scores(rows.rows.row(rows.id(n)), out));
     let mut beta = 1.0;
     for _ in 0..STEPS {
-        let [_, slope, curvature, _] = moments(rows, scores, beta);
+        let [_, slope, curvature, _] = moments(rows, &all, beta);
         if curvature <= 0.0 {
             break;
         }
@@ -50,30 +53,28 @@ pub(crate) fn fit_temperature(rows: &Examples<'_>, scores: &ScoresOf<'_>) -> Tem
             break;
         }
     }
-    let [loss, _, _, labels] = moments(rows, scores, beta);
+    let [loss, _, _, labels] = moments(rows, &all, beta);
     Temperature { temperature: 1.0 / beta, nlpd: loss / labels }
 }
 
-/// −Σ log p(label), its first two derivatives with respect to β, and the number of labels.
-fn moments(rows: &Examples<'_>, scores: &ScoresOf<'_>, beta: f64) -> [f64; 4] {
-    let of_row = |buffer: &mut Vec<f32>, n: usize| {
-        let id = rows.id(n);
-        let labels = &rows.labels[id];
-        scores(rows.rows.row(id), buffer);
-        let largest = f64::from(buffer.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+/// −Σ log p(label), its first two derivatives with respect to β, and the number of labels, from the scores of all rows.
+fn moments(rows: &Examples<'_>, scores: &[f32], beta: f64) -> [f64; 4] {
+    let of_row = |(n, scores): (usize, &[f32])| {
+        let labels = &rows.labels[rows.id(n)];
+        let largest = f64::from(scores.iter().copied().fold(f32::NEG_INFINITY, f32::max));
         let (mut sum, mut first, mut second) = (0.0, 0.0, 0.0);
-        for &score in &*buffer {
+        for &score in scores {
             // Relative to the largest, so that nothing overflows.
             let score = f64::from(score) - largest;
             let e = (beta * score).exp();
             (sum, first, second) = (sum + e, first + e * score, second + e * score * score);
         }
         let (mean, count) = (first / sum, labels.len() as f64);
-        let own: f64 = labels.iter().map(|&label| f64::from(buffer[label as usize]) - largest).sum();
+        let own: f64 = labels.iter().map(|&label| f64::from(scores[label as usize]) - largest).sum();
         let loss = count * sum.ln() - beta * own;
         [loss, count * mean - own, count * (second / sum - mean * mean), count]
     };
-    let all = (0..rows.len()).into_par_iter().map_init(|| vec![0.0; rows.classes], of_row);
+    let all = scores.par_chunks(rows.classes).enumerate().map(of_row);
     // Summed in order: the same bits for any number of threads.
     all.collect::<Vec<[f64; 4]>>().iter().fold([0.0; 4], |sum, of| std::array::from_fn(|i| sum[i] + of[i]))
 }

@@ -86,7 +86,8 @@ pub enum Event<'a> {
 /// What to do when a fit is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// Stop training and return the model so far.
+    /// Stop training and return the model so far; [`Error::Stopped`] while the learning rate is being chosen, when
+    /// there is none yet.
     Keep,
     /// Return [`Error::Stopped`].
     Discard,
@@ -242,17 +243,12 @@ impl Fit<'_, '_, '_> {
             options.learning_rate = Some(stochastic::LEARNING_RATE);
             return Ok(());
         };
-        let mut stopped = None;
-        let mut proceed = || {
-            if stopped.is_none() {
-                stopped = (self.watch)(Event::Choosing).break_value();
-            }
-            stopped.is_none()
+        // There is no model to keep yet.
+        let mut proceed = || match (self.watch)(Event::Choosing) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(_) => Err(Error::Stopped),
         };
         let rate = learning_rate::choose(examples, options, stochastic::LEARNING_RATE, held_out, &mut proceed)?;
-        if stopped == Some(Stop::Discard) {
-            return Err(Error::Stopped);
-        }
         options.learning_rate = Some(rate);
         let epochs = options.epochs.unwrap_or_default();
         self.notify(Event::Chosen(Chosen { learning_rate: rate, epochs, rows: held_out.len() }))

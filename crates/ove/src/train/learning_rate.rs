@@ -26,14 +26,13 @@ pub(crate) fn epochs_for(rows: usize) -> usize {
     (1_200_000 / rows.max(1)).clamp(5, 60)
 }
 
-/// Searches the learning rate, starting at `default`. `proceed` is called between steps and may end the search; the
-/// best learning rate so far is then returned.
+/// Searches the learning rate, starting at `default`. `proceed` is called between steps; its error ends the search.
 pub(crate) fn choose(
     examples: &Examples<'_>,
     options: &TrainOptions,
     default: f64,
     validation: &Examples<'_>,
-    proceed: &mut (dyn FnMut() -> bool + Send),
+    proceed: &mut dyn FnMut() -> Result<()>,
 ) -> Result<f64> {
     let mut ids: Vec<u32> = examples.ids().filter(|&id| examples.weight(id) > 0.0).map(|id| id as u32).collect();
     Stream::of(&[options.seed, u64::MAX - 2]).shuffle(&mut ids);
@@ -46,7 +45,9 @@ pub(crate) fn choose(
         (short.learning_rate, short.epochs) = (Some(rate(power)), Some(EPOCHS));
         let mut run = || -> Result<f64> {
             let mut training = Training::new(trial, &short, Start::default())?;
-            while proceed() && training.step()?.is_some() {}
+            while training.step()?.is_some() {
+                proceed()?;
+            }
             let scores = training.finish()?.scores;
             let softmax = scores.softmax().expect("scores of the stochastic solver have a softmax");
             Ok(fit_temperature(validation, &|row: Row<'_>, out: &mut [f32]| softmax.scores(row, out)).nlpd)
