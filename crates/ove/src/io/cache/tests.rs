@@ -263,7 +263,7 @@ fn a_card_that_promises_too_much_is_refused() {
         refusal(&small, card)
     };
     assert_eq!(card(&|card| card.features = 1), "/indices: row 0: expected a feature below 1, found 1");
-    assert_eq!(card(&|card| card.features = 3), "/terms: 2 terms for 3 features");
+    assert_eq!(card(&|card| card.features = 3), "/terms: expected 3 terms, one per feature, found 2");
     assert_eq!(card(&|card| card.features = usize::MAX), format!("/card: {} features", usize::MAX));
     assert_eq!(card(&|card| card.classes.truncate(1)), "/labels: row 0 has class 3, but there are 1");
     assert_eq!(card(&|card| card.sums.clear()), "/offsets: its bytes are not those that were written");
