@@ -33,7 +33,7 @@ def main():
         names = dict(line.rstrip("\n").split("\t", 1) for line in lines)
 
     start = time.perf_counter()
-    model = ove.TextClassifier().fit(titles, subjects)  # from 100 classes on, a forest of label trees
+    model = ove.TextClassifier().fit(titles, subjects)  # from 100 classes on, label trees
     print(f"{len(titles)} titles, {len(model.classes_)} subjects, trained in {time.perf_counter() - start:.1f} s")
 
     print(f"\n{given.title}")

@@ -49,6 +49,22 @@ fn stopped_and_resumed_ends_in_the_same_bits() {
     }
 }
 
+/// Other code of the C library, as it chooses on a processor without fused multiply-add, changes no bit.
+#[test]
+fn bits_do_not_depend_on_the_c_library() {
+    let dir = with_rows();
+    for settings in ["--solver batch --iterations 30", "--epochs 3", "--scores factored --epochs 3", "--scores trees"] {
+        let trained = |model: &str, tunables: &str| {
+            let words = format!("train rows.xmc -o {model} {settings} --valid rows.xmc");
+            let status = dir.command(&words).env("GLIBC_TUNABLES", tunables).stderr(Stdio::null()).status().unwrap();
+            assert!(status.success(), "{settings}");
+            dir.bytes(model)
+        };
+        let plain = trained("plain", "glibc.cpu.hwcaps=-FMA,-FMA4,-AVX2,-AVX512F");
+        assert!(trained("usual", "") == plain, "{settings}");
+    }
+}
+
 #[test]
 fn resume_begins_anew_where_there_is_nothing_to_go_on_from() {
     let dir = with_rows();

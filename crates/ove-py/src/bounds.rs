@@ -4,11 +4,12 @@ use std::ops::ControlFlow;
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use ove::Objective;
-use ove::options::{LinearOptions, ScoreKind, SolverKind};
+use ove::options::LinearOptions;
 use ove::train::Progress;
 use ove::train::categorical::{self, Method};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use serde_json::Value;
 
 use crate::errors::exception;
 use crate::settings;
@@ -98,9 +99,6 @@ impl Row {
     }
 }
 
-/// Few scores are cheap to find exactly: what `ove estimate` has as its tolerance too.
-const TOLERANCE: f64 = 1e-10;
-
 /// The probabilities of values that occur so often, and the method that found them.
 #[pyfunction]
 pub fn estimate(
@@ -110,25 +108,14 @@ pub fn estimate(
     settings: &str,
     threads: usize,
 ) -> PyResult<(Vec<f64>, &'static str)> {
-    let mut given = settings::parsed(settings)?;
-    given.retain(|_, value| !value.is_null());
-    given.insert("scores".into(), ScoreKind::Linear.name().into());
-    let objective = match given.get("objective") {
-        Some(name) => name.as_str().unwrap_or_default().parse().map_err(exception)?,
+    let given = settings::parsed(settings)?;
+    let objective = match given.get("objective").and_then(Value::as_str) {
+        Some(name) => name.parse().map_err(exception)?,
         None => LinearOptions::default().bound.objective,
     };
     let occurring = counts.iter().filter(|&&count| count > 0).count();
     let method = method.map_or(Ok(Method::best_for(objective, occurring)), str::parse).map_err(exception)?;
-    if method == Method::ClosedForm
-        && let Some(unused) = given.keys().find(|name| !["scores", "objective", "seed"].contains(&name.as_str()))
-    {
-        return Err(PyValueError::new_err(format!("`{unused}` is a setting that the closed form does not use")));
-    }
-    if method == Method::Batch {
-        given.insert("solver".into(), SolverKind::Batch.name().into());
-        given.entry("tolerance").or_insert(TOLERANCE.into());
-    }
-    let options = settings::options(given, None)?;
+    let options = categorical::options(method, &Value::Object(given)).map_err(exception)?;
     let found = watched(py, None, |pulse| {
         let watch = &mut |progress: &Progress, _: &dyn Fn() -> Vec<f64>| {
             pulse.tell(Report { done: progress.done, bound: progress.bound });

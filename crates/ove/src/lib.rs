@@ -25,6 +25,8 @@
 //! Modules form layers: each imports only modules before it in the list `platform`, `data`, `bound`, `sample`, `text`,
 //! `io`, `scores`, `options`, `model`, `train`, `metrics`.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "references for our own"))]
+
 pub mod bound;
 pub mod data;
 mod error;

@@ -2,6 +2,7 @@
 
 pub(crate) mod bytes;
 pub mod digest;
+pub mod elementary;
 pub(crate) mod mapped_slice;
 pub mod math;
 pub mod memory;

@@ -23,6 +23,7 @@ mod rivals;
 
 use crate::data::Examples;
 use crate::data::Row;
+use crate::platform::elementary::powf;
 use crate::platform::names::names;
 use crate::platform::random::Stream;
 pub(crate) use merged::most_frequent;
@@ -99,7 +100,7 @@ impl Sampler {
                 let largest = counts.iter().copied().max().unwrap_or(1).max(1) as f64;
                 // The largest mass is 2³²: 2³¹ classes still sum within 64 bits.
                 let mass = |&count: &u64| {
-                    let share = (count.max(1) as f64 / largest).powf(power);
+                    let share = powf(count.max(1) as f64 / largest, power);
                     ((share * 4_294_967_296.0).round() as u64).max(1)
                 };
                 let running = counts.iter().scan(0, |sum, count| {

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use crate::data::Dataset;
 use crate::error::Result;
+use crate::platform::elementary::powf;
 use crate::platform::random::Stream;
 pub use text::Written;
 use text::{Lines, Size};
@@ -126,10 +127,10 @@ fn length(sorted: &[u32]) -> f64 {
 fn zipf(random: &mut Stream, n: usize, power: f64) -> usize {
     let (u, n_plus) = (random.uniform(), n as f64 + 1.0);
     let x = if (power - 1.0).abs() < 1e-9 {
-        n_plus.powf(u)
+        powf(n_plus, u)
     } else {
         let q = 1.0 - power;
-        (1.0 + u * (n_plus.powf(q) - 1.0)).powf(1.0 / q)
+        powf(1.0 + u * (powf(n_plus, q) - 1.0), 1.0 / q)
     };
     (x as usize - 1).min(n - 1)
 }

@@ -35,6 +35,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::Dataset;
 use crate::error::{Error, Result};
+use crate::platform::elementary::ln;
 use crate::platform::pool;
 pub(crate) use hash::of_process as hash_of_name;
 pub use names::Names;
@@ -344,7 +345,7 @@ fn chunks<'a, 't>(texts: &'a [&'t str]) -> Vec<&'a [&'t str]> {
 
 /// ln((1 + texts) / (1 + texts with the term)) + 1 for each feature.
 fn idf(options: &TextOptions, texts: usize, frequencies: &[u32]) -> Vec<f32> {
-    let of = |&frequency: &u32| ((1.0 + texts as f64) / (1.0 + f64::from(frequency))).ln() + 1.0;
+    let of = |&frequency: &u32| ln((1.0 + texts as f64) / (1.0 + f64::from(frequency))) + 1.0;
     if options.idf { frequencies.iter().map(|frequency| of(frequency) as f32).collect() } else { Vec::new() }
 }
 

@@ -1,6 +1,8 @@
 //! The tests of the library as its users see it, in one program: to link many takes longer than to run them.
 //! `cargo test --test all solvers::` runs those of one file.
 
+#![allow(clippy::disallowed_methods, reason = "references for our own")]
+
 mod bad_input;
 mod checkpoint;
 mod evaluate;

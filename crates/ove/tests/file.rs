@@ -73,7 +73,9 @@ fn with_card(change: impl FnOnce(&mut Value)) -> Vec<u8> {
 
 fn names_in(folder: &Path) -> Vec<String> {
     let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
-    fs::read_dir(folder).unwrap().map(name).collect()
+    let mut names: Vec<String> = fs::read_dir(folder).unwrap().map(name).collect();
+    names.sort();
+    names
 }
 
 /// Any finite number of 32 bits, also denormal ones and −0.
@@ -436,4 +438,41 @@ fn others_may_read_the_file_as_any_other() {
     fs::write(dir.path().join("any"), "").unwrap();
     small().save(&dir.path().join("model")).unwrap();
     assert_eq!(mode("model"), mode("any"));
+}
+
+/// A link stays a link, whether or not there is a file behind it.
+#[cfg(unix)]
+#[test]
+fn links_are_followed() {
+    use std::os::unix::fs::symlink;
+    let dir = TempDir::new().unwrap();
+    let (link, inside) = (dir.path().join("link"), dir.path().join("inside"));
+    fs::create_dir(&inside).unwrap();
+    symlink("inside/model", &link).unwrap();
+    for _ in 0..2 {
+        small().save(&link).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(
+            (names_in(&inside), names_in(dir.path())),
+            (vec!["model".into()], vec!["inside".into(), "link".into()])
+        );
+        assert_eq!(Model::load(&inside.join("model")).unwrap(), small());
+    }
+}
+
+/// What is not a regular file is not replaced by one.
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_written_through() {
+    let dir = TempDir::new().unwrap();
+    let pipe = dir.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::read(pipe).unwrap()
+    });
+    small().save(&pipe).unwrap();
+    assert!(reader.join().unwrap() == small().to_bytes());
+    assert_eq!(names_in(dir.path()), ["pipe"]);
+    assert!(!fs::metadata(&pipe).unwrap().is_file());
 }

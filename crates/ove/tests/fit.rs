@@ -4,10 +4,11 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use ove::data::Examples;
 use ove::options::{ScoreOptions, Solver};
 use ove::synthetic::{Sparse, plane, sparse};
 use ove::train::checkpoint::Saved;
-use ove::train::{Event, FitStart, Stop};
+use ove::train::{Event, FitStart, Start, Stop, Training};
 use ove::{Dataset, Error, Model, Result, Scores, TrainOptions, evaluate, fit, fit_with, with_threads};
 use serde_json::{Value, json};
 
@@ -270,4 +271,20 @@ fn a_fit_is_the_same_for_any_number_of_threads() {
         let with = |threads| with_threads(threads, || went_well(&data, settings.clone()).0).unwrap();
         assert!(with(1) == with(3), "{settings}");
     }
+}
+
+#[test]
+fn rows_beyond_the_data_and_classes_beyond_the_training_rows_are_refused() {
+    let (data, settings) =
+        (sparse(SHAPE, 1, 0), options(json!({ "scores": "linear", "epochs": 1, "calibrate": true })));
+    let mut validation = sparse(Sparse { classes: 13, ..SHAPE }, 1, 1);
+    validation.labels.renumber(|_| Some(12));
+    let start = FitStart { validation: Some(&validation), ..FitStart::default() };
+    let refused = fit_with(&data, &settings, start, &mut |_| ControlFlow::Continue(())).unwrap_err().to_string();
+    assert!(
+        refused.ends_with("has a class beyond the 12 of the training rows; see `Dataset::use_classes`"),
+        "{refused}"
+    );
+    let beyond = Training::new(Examples::of(&data).with_index(&[3, 1500]), &settings, Start::default());
+    assert_eq!(beyond.err().unwrap().to_string(), "the index has row 1500, but there are 1500 rows");
 }

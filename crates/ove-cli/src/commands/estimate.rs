@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use ove::TrainOptions;
 use ove::bound::Objective;
 use ove::io::read::counts;
-use ove::train::categorical::{Method, estimate};
+use ove::train::categorical::{Method, estimate, options};
 use serde_json::json;
 
 use crate::flags::{LinearFlags, ThreadFlags, choice};
@@ -42,7 +41,7 @@ pub fn run(args: Args) -> Result<()> {
     let occurring = counts.iter().filter(|&&count| count > 0).count();
     let objective = args.linear.objective.objective.unwrap_or(Objective::OneVsEach);
     let method = args.method.unwrap_or(Method::best_for(objective, occurring));
-    let options = options(&args, method)?;
+    let options = options(method, &serde_json::to_value(&args.linear)?)?;
     let mut line = progress::Line::new(counts.iter().sum::<u64>() as usize);
     let probabilities = interrupt::held(|| {
         estimate(&counts, method, &options, &mut |progress, _| {
@@ -68,23 +67,4 @@ pub fn run(args: Args) -> Result<()> {
         say!("{}\t{}\t{p:.8}", value.name, value.count)?;
     }
     Ok(())
-}
-
-/// The settings that were given, for the solver of the method.
-fn options(args: &Args, method: Method) -> Result<TrainOptions> {
-    let mut settings = serde_json::to_value(&args.linear)?;
-    settings["solver"] = json!(if method == Method::Stochastic { "stochastic" } else { "batch" });
-    if method == Method::Batch && settings["tolerance"].is_null() {
-        // High precision is cheap for few scores.
-        settings["tolerance"] = json!(1e-10);
-    }
-    if method == Method::Stochastic {
-        // The defaults of training without held-out rows.
-        for (name, default) in [("epochs", json!(5)), ("learning_rate", json!(0.1))] {
-            if settings[name].is_null() {
-                settings[name] = default;
-            }
-        }
-    }
-    Ok(TrainOptions::from_settings(&settings)?)
 }

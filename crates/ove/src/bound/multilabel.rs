@@ -8,6 +8,7 @@
 //! their derivatives are summed over the labels. c_y is the weight of a label.
 
 use super::objective::Objective;
+use crate::platform::elementary::ln;
 
 impl Objective {
     /// Returns the value and overwrites `scores` with derivatives, for a row with any number of labels.
@@ -30,7 +31,7 @@ impl Objective {
         if self == Objective::SampledSoftmax {
             // w e^f = e^{f + log w}: with these scores it is the exact softmax over the drawn classes.
             let drawn = &mut scores[label_weights.len()..];
-            drawn.iter_mut().zip(weights).for_each(|(score, weight)| *score += weight.ln());
+            drawn.iter_mut().zip(weights).for_each(|(score, weight)| *score += ln(*weight));
             return Objective::Softmax.of_labels(scores, label_weights, weights.len(), &[], scratch);
         }
         let &[weight] = label_weights else {

@@ -2,6 +2,7 @@
 //!
 //! The exact log probability and the bound of every label follow from these exponentials.
 
+use crate::platform::elementary::{exp, ln};
 use crate::platform::math::softplus_sigmoid;
 use crate::platform::simd::vectorised;
 
@@ -24,8 +25,8 @@ impl Negatives {
         self.shift = if largest == f32::NEG_INFINITY { 0.0 } else { f64::from(largest) };
         let shift = self.shift;
         self.exps.clear();
-        self.exps.extend(scores.iter().map(|&score| (f64::from(score) - shift).exp()));
-        self.log_sum = shift + self.exps.iter().sum::<f64>().ln();
+        self.exps.extend(scores.iter().map(|&score| exp(f64::from(score) - shift)));
+        self.log_sum = shift + ln(self.exps.iter().sum::<f64>());
     }
 
     /// log p(y | y and the negatives) for the score of a label.
@@ -40,7 +41,7 @@ impl Negatives {
     pub fn effective_rivals(&self, label: f64) -> f64 {
         // σ_m = e_m / (e_m + a), a = e^{f_y − shift}. A common factor cancels, and 1 + a scales the largest σ to one:
         // no sum overflows or underflows, however confident the model is.
-        let a = (label - self.shift).exp().clamp(f64::MIN_POSITIVE, 1e300);
+        let a = exp(label - self.shift).clamp(f64::MIN_POSITIVE, 1e300);
         let (sum, squares) = sums_of_sigmoids(a, &self.exps);
         if squares == 0.0 { 0.0 } else { sum * sum / squares }
     }

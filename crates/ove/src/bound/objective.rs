@@ -27,6 +27,7 @@
 //! assert!((scores[0] + scores[1] + scores[2]).abs() < 1e-15);
 //! ```
 
+use crate::platform::elementary::{exp, ln, ln_1p};
 use crate::platform::math::{log_sum_exp, softplus_sigmoid};
 use crate::platform::names::names;
 
@@ -72,12 +73,12 @@ impl Objective {
         let (all, inside) = (remaining as f64, merged.min(remaining) as f64);
         match self {
             Objective::OneVsEach => -all * std::f64::consts::LN_2,
-            Objective::Merged => -inside.ln_1p() - (all - inside) * std::f64::consts::LN_2,
-            Objective::Softmax | Objective::SampledSoftmax => -all.ln_1p(),
+            Objective::Merged => -ln_1p(inside) - (all - inside) * std::f64::consts::LN_2,
+            Objective::Softmax | Objective::SampledSoftmax => -ln_1p(all),
             // Equal scores f: α solves K σ(f − α) = 1, so that e^{f − α} = 1/(K − 1).
             Objective::Bouchard => {
                 let classes = all + 1.0;
-                -all.max(1.0).ln() - classes * (1.0 / all.max(1.0)).ln_1p()
+                -ln(all.max(1.0)) - classes * ln_1p(1.0 / all.max(1.0))
             }
         }
     }
@@ -151,7 +152,7 @@ pub fn merged(scores: &mut [f64], inside: usize, weights: &[f64]) -> f64 {
 /// If there is not one weight per score after the first.
 pub fn sampled_softmax(scores: &mut [f64], weights: &[f64]) -> f64 {
     assert_eq!(scores.len(), weights.len() + 1, "a weight per drawn class");
-    scores[1..].iter_mut().zip(weights).for_each(|(score, weight)| *score += weight.ln());
+    scores[1..].iter_mut().zip(weights).for_each(|(score, weight)| *score += ln(*weight));
     softmax(scores)
 }
 
@@ -161,15 +162,15 @@ fn log_share(label: f64, scores: &mut [f64]) -> (f64, f64) {
     let shift = scores.iter().fold(0.0, |largest: f64, &f| largest.max(f - label));
     let mut sum = 0.0;
     for score in &mut *scores {
-        *score = (*score - label - shift).exp();
+        *score = exp(*score - label - shift);
         sum += *score;
     }
-    let total = (-shift).exp() + sum;
+    let total = exp(-shift) + sum;
     for score in &mut *scores {
         *score = -*score / total;
     }
     // With a shift of 0 the total is 1 + sum, where the sum may be tiny.
-    let log = if shift == 0.0 { sum.ln_1p() } else { shift + total.ln() };
+    let log = if shift == 0.0 { ln_1p(sum) } else { shift + ln(total) };
     (-log, sum / total)
 }
 
@@ -244,7 +245,7 @@ pub fn bouchard_alpha_from(scores: &[f64], start: f64) -> f64 {
         } else {
             high = alpha;
         }
-        let step = (a / b).ln() / (a_slope / a + (1.0 - b));
+        let step = ln(a / b) / (a_slope / a + (1.0 - b));
         if step.abs() <= 4.0 * f64::EPSILON * alpha.abs().max(1.0) || high <= low {
             break;
         }

@@ -11,6 +11,7 @@
 
 use super::negatives::Negatives;
 use super::objective::Objective;
+use crate::platform::elementary::exp;
 use crate::platform::math::{log_sum_exp, softplus_sigmoid, sum_log_1p};
 
 /// Largest s − f_y for which a product of two factors cannot overflow.
@@ -51,7 +52,7 @@ impl Values {
     /// Σ log(1 + e^{f_m − f_y}) over the negatives outside C.
     fn outside(&self, label: f64, scores: &[f32], negatives: &Negatives) -> f64 {
         if negatives.shift - label <= MAX_SHIFT {
-            return sum_log_1p((negatives.shift - label).exp(), &negatives.exps);
+            return sum_log_1p(exp(negatives.shift - label), &negatives.exps);
         }
         let outside = (0..).zip(scores).filter(|(class, _)| self.merged.binary_search(class).is_err());
         outside.map(|(_, &score)| softplus_sigmoid(f64::from(score) - label).0).sum()

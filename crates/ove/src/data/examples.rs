@@ -142,6 +142,9 @@ impl<'a> Examples<'a> {
         if self.labels.len() != rows {
             return mismatch(format!("labels of {} rows do not match {rows} rows", self.labels.len()));
         }
+        if let Some(id) = self.index.and_then(|index| index.iter().find(|&&id| id as usize >= rows)) {
+            return mismatch(format!("the index has row {id}, but there are {rows} rows"));
+        }
         if self.classes < 2 {
             return mismatch(format!("training needs at least 2 classes, got {}", self.classes));
         }

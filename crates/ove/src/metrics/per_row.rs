@@ -7,6 +7,7 @@ use crate::bound::negatives::Negatives;
 use crate::bound::values::Values;
 use crate::data::Row;
 use crate::model::Model;
+use crate::platform::elementary::{exp, log2};
 use crate::platform::math::log_sum_exp;
 use crate::platform::top_k::top_k;
 use crate::sample::{SamplerKind, most_frequent};
@@ -46,7 +47,7 @@ impl Outcome {
 
     /// nDCG at `k`: Σ 1/log₂(rank + 1) over the hits, relative to the same with all labels first.
     pub fn normalised_gain(&self, k: usize) -> f64 {
-        let gain = |rank: usize| 1.0 / (rank as f64 + 2.0).log2();
+        let gain = |rank: usize| 1.0 / log2(rank as f64 + 2.0);
         let possible: f64 = (0..k.min(self.labels + self.unseen)).map(gain).sum();
         let reached: f64 = (0..k).filter(|&rank| self.hits[rank]).map(gain).sum();
         if possible > 0.0 { reached / possible } else { 0.0 }
@@ -134,7 +135,7 @@ impl<'a> Scorer<'a> {
         let top = top_k(&self.scores, TOP);
         let best = f64::from(self.scores[top[0] as usize]);
         let raw_confidence = self.temperature.map_or(0.0, |temperature| {
-            let terms = self.scores.iter().map(|&score| (temperature * (f64::from(score) - best)).exp());
+            let terms = self.scores.iter().map(|&score| exp(temperature * (f64::from(score) - best)));
             1.0 / terms.sum::<f64>()
         });
         self.take_labels(labels);
@@ -145,7 +146,7 @@ impl<'a> Scorer<'a> {
         let (label_scores, scores, negatives) = (&self.label_scores, &self.scores, &mut self.negatives);
         let bound = self.measures.bound.as_ref().map(|bound| bound.of_labels(label_scores, scores, negatives));
         Outcome {
-            confidence: (best - total).exp(),
+            confidence: exp(best - total),
             raw_confidence,
             log_probability: self.label_scores.iter().map(|label| label - total).sum(),
             exact,

@@ -6,6 +6,7 @@
 
 use super::{AT, TOP};
 use crate::model::Card;
+use crate::platform::elementary::{ln, powf};
 
 /// 1/p_l of every class.
 pub(super) struct Propensities {
@@ -17,8 +18,8 @@ pub(super) struct Propensities {
 impl Propensities {
     pub fn new(card: &Card) -> Self {
         let (a, b) = (0.55, 1.5f64);
-        let c = ((card.rows as f64).ln() - 1.0) * (b + 1.0).powf(a);
-        let inverse = |count: u64| 1.0 + c * (count as f64 + b).powf(-a);
+        let c = (ln(card.rows as f64) - 1.0) * powf(b + 1.0, a);
+        let inverse = |count: u64| 1.0 + c * powf(count as f64 + b, -a);
         Propensities { inverse: card.counts.iter().map(|&count| inverse(count)).collect(), unseen: inverse(0) }
     }
 

@@ -3,6 +3,7 @@
 //! Scalar functions never overflow and need no clamp, because they only take exponentials of non-positive numbers.
 //! Vector kernels add in a fixed order and without fused multiply-add, so SSE2, AVX2 and NEON give the same bits.
 
+use crate::platform::elementary::{exp, ln, ln_1p};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign};
 
@@ -15,9 +16,9 @@ pub(crate) use crate::platform::simd::vectorised;
 /// ```
 #[inline]
 pub fn softplus_sigmoid(x: f64) -> (f64, f64) {
-    let e = (-x.abs()).exp();
+    let e = exp(-x.abs());
     let sigmoid = if x >= 0.0 { 1.0 } else { e } / (1.0 + e);
-    (x.max(0.0) + e.ln_1p(), sigmoid)
+    (x.max(0.0) + ln_1p(e), sigmoid)
 }
 
 /// log Σ eˣ, shifted by the maximum of x.
@@ -26,7 +27,7 @@ pub fn log_sum_exp(xs: impl Iterator<Item = f64> + Clone) -> f64 {
     if !largest.is_finite() {
         return largest;
     }
-    largest + xs.map(|x| (x - largest).exp()).sum::<f64>().ln()
+    largest + ln(xs.map(|x| exp(x - largest)).sum::<f64>())
 }
 
 vectorised! {
@@ -68,7 +69,7 @@ vectorised! {
 ///
 /// Factors are multiplied in eight lanes, as many at a time as cannot overflow, and one logarithm is taken per product.
 pub fn sum_log_1p(r: f64, xs: &[f64]) -> f64 {
-    let run = (700.0 / r.ln_1p()).clamp(1.0, 64.0) as usize;
+    let run = (700.0 / ln_1p(r)).clamp(1.0, 64.0) as usize;
     sum_log_of_runs(r, xs, run)
 }
 
@@ -83,7 +84,7 @@ vectorised! {
                     *product *= 1.0 + r * x;
                 }
             }
-            sum += products.iter().map(|product| product.ln()).sum::<f64>();
+            sum += products.iter().map(|product| ln(*product)).sum::<f64>();
         }
         sum
     }

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::prediction::Prediction;
 use crate::data::Row;
+use crate::platform::elementary::exp;
 use crate::platform::math::log_sum_exp;
 use crate::platform::top_k::top_k as largest;
 
@@ -46,13 +47,13 @@ pub(crate) fn all_scores(model: &dyn SoftmaxScores, rows: &[Row<'_>], out: &mut 
 /// The softmax of scores.
 pub fn probabilities(scores: &[f32]) -> Vec<f64> {
     let total = log_sum_exp(scores.iter().map(|&f| f64::from(f)));
-    scores.iter().map(|&f| (f64::from(f) - total).exp()).collect()
+    scores.iter().map(|&f| exp(f64::from(f) - total)).collect()
 }
 
 /// The top-k classes by score, best first, ties in class order.
 pub(crate) fn top_of(scores: &[f32], k: usize) -> Vec<Prediction> {
     let total = log_sum_exp(scores.iter().map(|&f| f64::from(f)));
-    let probability = |class: u32| (f64::from(scores[class as usize]) - total).exp();
+    let probability = |class: u32| exp(f64::from(scores[class as usize]) - total);
     let best = largest(scores, k);
     best.into_iter().map(|class| Prediction { class, probability: probability(class) }).collect()
 }

@@ -38,6 +38,7 @@ use super::{Measured, OwnProbabilities, Prediction, Predictor, Probabilities, Sc
 use crate::data::Row;
 use crate::error::{Error, Result};
 use crate::io::tensors::Tensor;
+use crate::platform::elementary::{exp, powf};
 
 /// An ensemble of trees over the same classes.
 #[derive(Debug, Clone, PartialEq)]
@@ -137,14 +138,14 @@ impl Trees {
     ) -> Vec<Vec<Prediction>> {
         let mut top: Vec<_> = found.iter().map(|found| self.votes(found, count, scratch)).collect();
         if let Some(power) = self.calibration.vote_power {
-            top.iter_mut().flatten().for_each(|found| found.probability = found.probability.powf(power.into()));
+            top.iter_mut().flatten().for_each(|found| found.probability = powf(found.probability, power.into()));
             return top;
         }
         let classes: Vec<Vec<u32>> = top.iter().map(|top| top.iter().map(|found| found.class).collect()).collect();
         self.score_leaves_of(rows, found, &classes);
         for (((top, classes), &row), found) in top.iter_mut().zip(&classes).zip(rows).zip(&*found) {
             let logs = self.log_probabilities_of(row, found, classes, self.calibration.temperature);
-            top.iter_mut().zip(logs).for_each(|(found, log)| found.probability = log.exp());
+            top.iter_mut().zip(logs).for_each(|(found, log)| found.probability = exp(log));
         }
         top
     }
@@ -156,15 +157,15 @@ impl Trees {
         let mut others: Vec<u32> =
             (0..).take(self.classes).filter(|class| top.iter().all(|p| p.class != *class)).collect();
         others.sort_by(|&a, &b| logs[b as usize].total_cmp(&logs[a as usize]).then(a.cmp(&b)));
-        let found = |class: u32| Prediction { class, probability: logs[class as usize].exp() };
+        let found = |class: u32| Prediction { class, probability: exp(logs[class as usize]) };
         top.extend(others.into_iter().take(k - top.len()).map(found));
     }
 
     /// The probability of a class without calibration: τ = γ = 1.
     fn uncalibrated(&self, row: Row<'_>, found: &BeamScores, prediction: Prediction) -> f64 {
         match self.calibration.vote_power {
-            Some(power) => prediction.probability.powf(1.0 / f64::from(power)),
-            None => self.log_probabilities_of(row, found, &[prediction.class], 1.0)[0].exp(),
+            Some(power) => powf(prediction.probability, 1.0 / f64::from(power)),
+            None => exp(self.log_probabilities_of(row, found, &[prediction.class], 1.0)[0]),
         }
     }
 }

@@ -40,6 +40,7 @@ use std::path::Path;
 
 use crate::data::Dataset;
 use crate::error::{Error, Result};
+use crate::platform::elementary::{exp, ln};
 use crate::platform::names::names;
 use crate::platform::random::Stream;
 use crate::synthetic::text::{self, Lines, Size, Written};
@@ -138,7 +139,7 @@ impl AmazonCat {
         stream(seed, Purpose::FeatureNumbers, &[]).shuffle(&mut by_rank);
         let mut rarity = vec![0.0; FEATURES];
         for (rank, &feature) in by_rank.iter().enumerate() {
-            rarity[feature as usize] = ((rank as f64 + SHIFT) / SPREAD).ln() as f32;
+            rarity[feature as usize] = ln((rank as f64 + SHIFT) / SPREAD) as f32;
         }
         let draw_topics = |purpose, count: usize| {
             let topic = |which| {
@@ -231,7 +232,7 @@ impl AmazonCat {
         let rivals = group * RIVALS..self.classes().min((group + 1) * RIVALS);
         let rival = rivals.start + random.below(rivals.len() as u64) as usize;
         let ambiguity = MAX_AMBIGUITY * random.uniform();
-        let count = (WORDS * (WORDS_DEVIATION * random.normal()).exp()).ceil() as usize;
+        let count = (WORDS * exp(WORDS_DEVIATION * random.normal())).ceil() as usize;
 
         words.clear();
         words.extend((0..count).map(|_| {
@@ -297,12 +298,12 @@ struct Zipf {
 
 impl Zipf {
     fn new(n: usize, shift: f64) -> Self {
-        Zipf { n, shift, range: ((n as f64 + shift) / shift).ln() }
+        Zipf { n, shift, range: ln((n as f64 + shift) / shift) }
     }
 
     #[inline]
     fn draw(&self, random: &mut Stream) -> usize {
-        let x = self.shift * (random.uniform() * self.range).exp() - self.shift;
+        let x = self.shift * exp(random.uniform() * self.range) - self.shift;
         (x as usize).min(self.n - 1)
     }
 }

@@ -1,6 +1,7 @@
 //! Sparse rows from the features of texts: counted, weighted and scaled to unit length.
 
 use crate::data::Dataset;
+use crate::platform::elementary::ln;
 use crate::platform::memory::reserve;
 
 use super::TextOptions;
@@ -50,7 +51,7 @@ fn weigh(indices: &[u32], values: &mut [f32], options: &TextOptions, idf: &[f32]
     let mut square = 0.0;
     for (&feature, value) in indices.iter().zip(values.iter_mut()) {
         if options.sublinear_tf && *value > 1.0 {
-            *value = 1.0 + value.ln();
+            *value = 1.0 + ln(f64::from(*value)) as f32;
         }
         if let Some(idf) = idf.get(feature as usize) {
             *value *= idf;

@@ -20,6 +20,7 @@ use crate::data::{Examples, Row};
 use crate::error::{Error, Result};
 use crate::model::TracePoint;
 use crate::options::{BatchOptions, LinearOptions, TrainOptions};
+use crate::platform::elementary::ln;
 use crate::platform::math::add_rows;
 use crate::platform::pool;
 use crate::sample::most_frequent;
@@ -90,7 +91,7 @@ impl Run for Batch<'_> {
             return Err(Error::Diverged { epoch: self.trace.len(), learning_rate: 0.0 });
         }
         // The gradient decreases about geometrically, so its logarithm measures the work done.
-        let decades = iteration.gradient.max(f64::MIN_POSITIVE).log10() / self.options.tolerance.log10();
+        let decades = ln(iteration.gradient.max(f64::MIN_POSITIVE)) / ln(self.options.tolerance);
         let counted = iteration.number as f64 / self.options.iterations as f64;
         Ok(Some(Progress {
             done: decades.max(counted).clamp(0.0, 1.0),

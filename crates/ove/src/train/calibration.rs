@@ -12,6 +12,7 @@
 use rayon::prelude::*;
 
 use crate::data::{Examples, Row};
+use crate::platform::elementary::{exp, ln};
 
 /// Maximum number of Newton steps, and the relative step at which they stop.
 const STEPS: usize = 30;
@@ -66,12 +67,12 @@ fn moments(rows: &Examples<'_>, scores: &[f32], beta: f64) -> [f64; 4] {
         for &score in scores {
             // Relative to the largest, so that nothing overflows.
             let score = f64::from(score) - largest;
-            let e = (beta * score).exp();
+            let e = exp(beta * score);
             (sum, first, second) = (sum + e, first + e * score, second + e * score * score);
         }
         let (mean, count) = (first / sum, labels.len() as f64);
         let own: f64 = labels.iter().map(|&label| f64::from(scores[label as usize]) - largest).sum();
-        let loss = count * sum.ln() - beta * own;
+        let loss = count * ln(sum) - beta * own;
         [loss, count * mean - own, count * (second / sum - mean * mean), count]
     };
     let all = scores.par_chunks(rows.classes).enumerate().map(of_row);

@@ -6,16 +6,20 @@
 
 use std::ops::ControlFlow;
 
+use serde_json::{Value, json};
+
 use crate::bound::Objective;
 use crate::data::{Examples, Labels, Rows};
 use crate::error::{Error, Result};
 use crate::options::{BatchOptions, LinearOptions, ScoreOptions, Solver, TrainOptions};
+use crate::platform::elementary::{exp, ln};
 use crate::platform::math::log_sum_exp;
 use crate::platform::names::names;
 use crate::platform::pool;
 use crate::scores::Scores;
 use crate::train::batch::Batch;
 use crate::train::run::{Progress, Run, Start};
+use crate::train::stochastic;
 use crate::train::training::Training;
 
 /// A callback that observes an estimate and may stop it; its second argument returns the current scores.
@@ -47,6 +51,34 @@ impl Method {
     }
 }
 
+/// The options of a method from settings by name ([`TrainOptions::from_settings`]), with the defaults of this problem.
+///
+/// # Errors
+/// [`Error::Setting`] or [`Error::Unused`] for settings that the method does not have.
+pub fn options(method: Method, settings: &Value) -> Result<TrainOptions> {
+    let mut settings = settings.clone();
+    let given = settings.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+    let defaults = match method {
+        Method::ClosedForm => {
+            let mut names = given.map(|(name, _)| name.as_str());
+            if let Some(unused) = names.find(|name| !["objective", "scores", "seed"].contains(name)) {
+                return Err(Error::Settings(format!("`{unused}` is a setting that the closed form does not use")));
+            }
+            json!({})
+        }
+        // High precision is cheap for few scores.
+        Method::Batch => json!({ "solver": "batch", "tolerance": 1e-10 }),
+        Method::Stochastic => json!({ "epochs": stochastic::EPOCHS, "learning_rate": stochastic::LEARNING_RATE }),
+    };
+    for (name, default) in defaults.as_object().into_iter().flatten() {
+        if settings[name].is_null() {
+            settings[name] = default.clone();
+        }
+    }
+    settings["scores"] = "linear".into();
+    TrainOptions::from_settings(&settings)
+}
+
 /// Estimates the probabilities of values from their counts. A value with count 0 has probability 0.
 ///
 /// The options are those of linear scores.
@@ -68,7 +100,7 @@ pub fn estimate(counts: &[u64], method: Method, options: &TrainOptions, watch: &
     let total = log_sum_exp(scores.iter().copied());
     let mut probabilities = vec![0.0; counts.len()];
     for (k, score) in present.into_iter().zip(scores) {
-        probabilities[k] = (score - total).exp();
+        probabilities[k] = exp(score - total);
     }
     Ok(probabilities)
 }
@@ -83,7 +115,7 @@ fn closed_form(counts: &[u64], objective: Objective) -> Result<Vec<f64>> {
             return Err(Error::setting("method", must, format!("closed-form for {objective}")));
         }
     };
-    Ok(counts.iter().map(|&count| factor * (count as f64).ln()).collect())
+    Ok(counts.iter().map(|&count| factor * ln(count as f64)).collect())
 }
 
 /// One row per value, weighted by its count.

@@ -168,6 +168,7 @@ impl Fit<'_, '_, '_> {
         let given = self.start.validation.map_or(all, |data| Examples::of(data).with_classes(all.classes));
         let held_out = held_out.as_deref().map(|index| given.with_index(index));
         if let Some(rows) = held_out {
+            check_labels(&rows)?;
             self.notify(Event::HeldOut(rows))?;
         }
         if chooses {
@@ -324,6 +325,18 @@ impl Fit<'_, '_, '_> {
             ControlFlow::Break(Stop::Discard) => Err(Error::Stopped),
             _ => Ok(()),
         }
+    }
+}
+
+/// Checks that validation rows have classes of the training rows; a row may have none.
+fn check_labels(rows: &Examples<'_>) -> Result<()> {
+    let unknown = |&id: &usize| rows.labels[id].iter().any(|&label| label as usize >= rows.classes);
+    match rows.ids().find(unknown) {
+        None => Ok(()),
+        Some(id) => Err(Error::Mismatch(format!(
+            "validation row {id} has a class beyond the {} of the training rows; see `Dataset::use_classes`",
+            rows.classes
+        ))),
     }
 }
 

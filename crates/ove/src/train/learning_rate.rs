@@ -9,6 +9,7 @@ use super::training::Training;
 use crate::data::{Examples, Row};
 use crate::error::{Error, Result};
 use crate::options::TrainOptions;
+use crate::platform::elementary::powf;
 use crate::platform::random::Stream;
 
 /// Maximum number of rows of a trial, and its number of epochs.
@@ -39,7 +40,7 @@ pub(crate) fn choose(
     ids.truncate(ROWS);
     ids.sort_unstable();
     let trial = examples.with_index(&ids);
-    let rate = |power: i32| default * 10f64.powf(f64::from(power) / 2.0);
+    let rate = |power: i32| default * powf(10.0, f64::from(power) / 2.0);
     let mut nlpd = |power: i32| -> Result<f64> {
         let mut short = options.clone();
         (short.learning_rate, short.epochs) = (Some(rate(power)), Some(EPOCHS));

@@ -12,6 +12,7 @@ use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
 use crate::options::StepKind;
+use crate::platform::elementary::exp;
 
 /// The learning rate and accumulated decay that all weights of a table share.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -84,7 +85,7 @@ impl Cell for SgdCell {
     }
 
     fn rule(pace: Pace) -> SgdRule {
-        let scale = (-pace.shrinkage).exp();
+        let scale = exp(-pace.shrinkage);
         SgdRule { scale: scale as f32, rate_over_scale: (pace.rate / scale) as f32 }
     }
 

@@ -264,7 +264,10 @@ fn a_card_that_promises_too_much_is_refused() {
     };
     assert_eq!(card(&|card| card.features = 1), "/indices: row 0: expected a feature below 1, found 1");
     assert_eq!(card(&|card| card.features = 3), "/terms: expected 3 terms, one per feature, found 2");
-    assert_eq!(card(&|card| card.features = usize::MAX), format!("/card: expected at most 2³² features, found {}", usize::MAX));
+    assert_eq!(
+        card(&|card| card.features = usize::MAX),
+        format!("/card: expected at most 2³² features, found {}", usize::MAX)
+    );
     assert_eq!(card(&|card| card.classes.truncate(1)), "/labels: row 0: expected a class below 1, found 3");
     assert_eq!(card(&|card| card.sums.clear()), "/offsets: its checksum is wrong: some of it was changed");
 }

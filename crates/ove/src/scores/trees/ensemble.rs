@@ -1,6 +1,7 @@
 //! Top-k by the votes of the ensemble, Σ over trees of e^{−E_leaf − E_k}, among the classes of the searched leaves.
 
 use super::{BeamScores, Trees};
+use crate::platform::elementary::ln;
 use crate::platform::math::exp_all;
 use crate::platform::top_k::top_k;
 use crate::scores::Prediction;
@@ -47,7 +48,7 @@ impl Trees {
         let best = self.sum_votes(found, count, candidates, sums);
         let enough = if best.len() == count { best.last().map_or(0.0, |&last| sums[last as usize]) } else { 0.0 };
 
-        let least = (enough / self.trees.len() as f32).ln() - ROUNDING;
+        let least = ln(f64::from(enough / self.trees.len() as f32)) as f32 - ROUNDING;
         candidates.clear();
         candidates
             .extend(classes.iter().zip(&*energies).filter(|&(_, &energy)| energy >= least).map(|(&class, _)| class));

@@ -3,6 +3,7 @@
 use super::beam::TreeScores;
 use super::{BeamScores, Tree, Trees};
 use crate::data::Row;
+use crate::platform::elementary::{exp, ln};
 use crate::platform::math::{exp_all, max_all};
 
 impl Trees {
@@ -30,7 +31,7 @@ impl Trees {
                 let energies = scores.leaf(tree, leaf, row);
                 let children = NodeSoftmax::of(&energies, temperature);
                 for ((_, child), sum) in of_leaf {
-                    **sum += (root.log_probability(leaf) + children.log_probability(*child)).exp();
+                    **sum += exp(root.log_probability(leaf) + children.log_probability(*child));
                 }
             }
         }
@@ -68,7 +69,7 @@ impl Tree {
     fn add_votes(&self, root: &[f32], classes: &[f32], sums: &mut [f64]) {
         for (leaf, range) in self.leaves.children().windows(2).enumerate() {
             for place in range[0]..range[1] {
-                sums[self.order[place] as usize] += f64::from((root[leaf] + classes[place]).exp());
+                sums[self.order[place] as usize] += exp(f64::from(root[leaf] + classes[place]));
             }
         }
     }
@@ -79,7 +80,7 @@ impl Tree {
         for (leaf, range) in self.leaves.children().windows(2).enumerate() {
             let of_classes = NodeSoftmax::of(&classes[range[0]..range[1]], temperature);
             for (child, &class) in self.order[range[0]..range[1]].iter().enumerate() {
-                sums[class as usize] += (of_leaves.log_probability(leaf) + of_classes.log_probability(child)).exp();
+                sums[class as usize] += exp(of_leaves.log_probability(leaf) + of_classes.log_probability(child));
             }
         }
     }
@@ -93,7 +94,7 @@ impl Paths {
     pub(crate) fn log_probability(&self, temperature: f32) -> f64 {
         let of_node =
             |(energies, child): &(Vec<f32>, usize)| NodeSoftmax::of(energies, temperature).log_probability(*child);
-        let of_trees = self.0.iter().map(|nodes| nodes.iter().map(of_node).sum::<f64>().exp());
+        let of_trees = self.0.iter().map(|nodes| exp(nodes.iter().map(of_node).sum::<f64>()));
         log_mean(of_trees.sum(), self.0.len())
     }
 }
@@ -111,7 +112,7 @@ impl<'a> NodeSoftmax<'a> {
         let largest = max_all(energies);
         let mut exps: Vec<f32> = energies.iter().map(|&energy| temperature * (energy - largest)).collect();
         exp_all(&mut exps);
-        NodeSoftmax { energies, temperature, largest, log_sum: f64::from(exps.iter().sum::<f32>()).ln() }
+        NodeSoftmax { energies, temperature, largest, log_sum: ln(f64::from(exps.iter().sum::<f32>())) }
     }
 
     fn log_probability(&self, child: usize) -> f64 {
@@ -121,5 +122,5 @@ impl<'a> NodeSoftmax<'a> {
 
 /// The logarithm of the mean over trees, from the sum.
 fn log_mean(sum: f64, trees: usize) -> f64 {
-    (sum / trees as f64).max(f64::MIN_POSITIVE).ln()
+    ln((sum / trees as f64).max(f64::MIN_POSITIVE))
 }

@@ -11,6 +11,7 @@
 //! same list, so that a rare class may have none.
 
 use super::{CLASSES, Part, Purpose, stream};
+use crate::platform::elementary::{exp, powf};
 
 /// q_1.
 const LARGEST: f64 = 0.19;
@@ -76,7 +77,7 @@ fn by_size(rows: usize, classes: usize) -> Vec<u32> {
 
 /// The shares q.
 fn shares(classes: usize) -> Vec<f64> {
-    let weight = |k: usize| (k as f64).powf(-POWER) * (-(k as f64) / CUTOFF).exp();
+    let weight = |k: usize| powf(k as f64, -POWER) * exp(-(k as f64) / CUTOFF);
     let sum: f64 = (2..=classes).map(weight).sum();
     let rest = (2..=classes).map(|k| (1.0 - LARGEST) * weight(k) / sum);
     std::iter::once(LARGEST).chain(rest).collect()

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use crate::data::{Examples, Row};
+use crate::platform::elementary::{exp, ln, powf};
 use crate::scores::Prediction;
 use crate::scores::trees::{BeamScores, Calibration, Paths, Scratch, Search, Trees};
 
@@ -72,18 +73,18 @@ fn rows_of<'a>(examples: &Examples<'a>, rows: &[u32]) -> Vec<Row<'a>> {
 /// The log loss of the probability v^γ that a class is a label.
 fn log_loss(votes: &[(f64, bool)], power: f32) -> f64 {
     let of = |&(vote, is_label): &(f64, bool)| {
-        let p = vote.powf(power.into());
+        let p = powf(vote, power.into());
         // A vote of 1 may be wrong.
-        -(if is_label { p } else { 1.0 - p }).max(1e-6).ln()
+        -ln((if is_label { p } else { 1.0 - p }).max(1e-6))
     };
     votes.iter().map(of).sum()
 }
 
 /// The minimum of a unimodal function of a positive number, by golden-section search in its logarithm.
 fn minimise(of: impl Fn(f32) -> f64) -> f32 {
-    const GOLDEN: f32 = 0.618_034;
-    let of = |log: f32| of(log.exp());
-    let (mut low, mut high) = (RANGE.0.ln(), RANGE.1.ln());
+    const GOLDEN: f64 = 0.618_033_988_749_895;
+    let of = |log: f64| of(exp(log) as f32);
+    let (mut low, mut high) = (ln(RANGE.0.into()), ln(RANGE.1.into()));
     let (mut a, mut b) = (high - GOLDEN * (high - low), low + GOLDEN * (high - low));
     let (mut at_a, mut at_b) = (of(a), of(b));
     for _ in 0..SECTIONS {
@@ -97,5 +98,5 @@ fn minimise(of: impl Fn(f32) -> f64) -> f32 {
             at_b = of(b);
         }
     }
-    (0.5 * (low + high)).exp()
+    exp(0.5 * (low + high)) as f32
 }
