@@ -1,8 +1,8 @@
 //! The HTTP server of a model (`ove serve`) and of a training run (`ove train --watch`), with a web page.
 //!
 //! ```text
-//! connections → routes → request → work (a bounded queue, batches on all cores) → answer
-//!                   ↘ page, model, classes, metrics
+//! connections → host → routes → request → work (a bounded queue, batches on all cores) → answer
+//!                          ↘ page, model, classes, metrics
 //! ```
 //!
 //! [`routes`] defines the endpoints, `openapi.rs` describes them, `served.rs` is the model, which SIGHUP replaces, and
@@ -14,6 +14,7 @@ mod body;
 mod card;
 mod connections;
 mod explain;
+mod host;
 mod metrics;
 mod openapi;
 mod request;
@@ -29,6 +30,7 @@ use std::sync::{Arc, RwLock};
 
 use anyhow::{Context, Result};
 
+pub use host::Hosts;
 use metrics::Metrics;
 pub use served::Served;
 pub use token::Token;
@@ -41,11 +43,24 @@ pub struct Server {
     served: RwLock<Arc<Served>>,
     token: Option<Token>,
     work: Work,
+    bodies: body::Budget,
     metrics: Metrics,
     room: connections::Room,
 }
 
 impl Server {
+    /// A server that has not answered anything.
+    fn new(served: Served, token: Option<Token>, threads: usize) -> Result<Self> {
+        Ok(Server {
+            served: RwLock::new(Arc::new(served)),
+            token,
+            work: Work::new(threads)?,
+            bodies: body::Budget::default(),
+            metrics: Metrics::default(),
+            room: connections::Room::default(),
+        })
+    }
+
     /// The current model; a request uses the same one throughout.
     pub fn served(&self) -> Arc<Served> {
         self.served.read().expect("no panic while it is locked").clone()
@@ -55,23 +70,18 @@ impl Server {
 /// Serves a model until SIGTERM or Ctrl-C; `load` is called again at each SIGHUP.
 pub fn serve(
     address: SocketAddr,
+    hosts: Hosts,
     token: Option<Token>,
     threads: usize,
     load: impl Fn() -> Result<Served> + Send + 'static,
 ) -> Result<()> {
-    let server = Arc::new(Server {
-        served: RwLock::new(Arc::new(load()?)),
-        token,
-        work: Work::new(threads)?,
-        metrics: Metrics::default(),
-        room: connections::Room::default(),
-    });
+    let server = Arc::new(Server::new(load()?, token, threads)?);
     let listener = bind(address)?;
     runtime()?.block_on(async {
         let stop = signals::stop()?;
         signals::reload(server.clone(), load)?;
         note!("listening on http://{}", listener.local_addr()?);
-        connections::serve(listener, routes::router(server.clone()), stop, server.room.clone()).await
+        connections::serve(listener, routes::router(server.clone(), hosts), stop, server.room.clone()).await
     })
 }
 

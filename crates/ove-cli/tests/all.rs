@@ -9,6 +9,7 @@ mod estimate;
 mod evaluate;
 mod generate;
 mod inspect;
+mod names;
 mod predict;
 mod program;
 mod reliability;

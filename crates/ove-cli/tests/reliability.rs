@@ -2,7 +2,7 @@
 //! permission.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::util::*;
@@ -117,6 +117,49 @@ fn no_room_and_no_permission_leave_the_old_model() {
         let denied = dir.run("train rows.xmc -o /sys/model --epochs 100000").refused();
         assert!(denied.contains("/sys/model: ") && denied.contains("make files in /sys"), "{denied}");
     }
+}
+
+/// Runs `ove` with files limited to so many kilobytes.
+fn with_limited_files(dir: &Dir, kilobytes: usize, words: &str) -> Output {
+    let ove = env!("CARGO_BIN_EXE_ove");
+    let limited = format!("trap '' XFSZ; ulimit -f {kilobytes}; exec {ove} {words}");
+    Command::new("bash").current_dir(dir.path("")).args(["-c", &limited]).output().unwrap()
+}
+
+#[test]
+fn a_report_without_room_leaves_the_old_one_or_none() {
+    let dir = Dir::with_model();
+    let words = "evaluate fruit.model fruit.svm --report page.html";
+    let before = dir.files();
+    let refused = |output: Output| {
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let message = refused(with_limited_files(&dir, 1, words));
+    assert!(message.starts_with("error: page.html: File too large (os error 27); . needs room for"), "{message}");
+    assert_eq!(dir.files(), before, "nothing is left behind");
+    dir.create("page.html", "the old report");
+    refused(with_limited_files(&dir, 1, words));
+    assert_eq!(dir.bytes("page.html"), b"the old report");
+    dir.run(words).ok();
+    assert!(dir.bytes("page.html").starts_with(b"<!doctype html>"));
+    if cfg!(target_os = "linux") {
+        // What is not a file of its own is written to, not replaced.
+        let page = dir.run("evaluate fruit.model fruit.svm --report /dev/stdout").ok();
+        contains(&page, "<!doctype html>");
+    }
+}
+
+#[test]
+fn a_log_without_room_is_named_and_does_not_end_the_run() {
+    let dir = Dir::with_model();
+    fs::create_dir(dir.path("log")).unwrap();
+    dir.create("log/metrics.jsonl", &"{}\n".repeat(40 << 10));
+    let output = with_limited_files(&dir, 100, "train fruit.svm -o new.model --epochs 3 --log log");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    contains(&stderr, "warning: the log could not be written and ends here: writing log/metrics.jsonl: File");
+    assert!(output.status.success(), "{stderr}");
+    assert!(dir.files().contains(&"new.model".into()), "{:?}", dir.files());
 }
 
 #[test]

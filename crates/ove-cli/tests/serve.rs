@@ -28,14 +28,14 @@ fn models() -> Dir {
 struct Server {
     process: Child,
     address: SocketAddr,
-    words: BufReader<std::process::ChildStderr>,
+    words: BufReader<Box<dyn Read>>,
 }
 
 impl Server {
     fn start(dir: &Dir, words: &str) -> Self {
         let command = format!("serve --listen 127.0.0.1:0 {words}");
         let mut process = dir.command(&command).stderr(Stdio::piped()).spawn().unwrap();
-        let mut words = BufReader::new(process.stderr.take().unwrap());
+        let mut words: BufReader<Box<dyn Read>> = BufReader::new(Box::new(process.stderr.take().unwrap()));
         let mut line = String::new();
         words.read_line(&mut line).unwrap();
         let address = line.trim().strip_prefix("listening on http://").expect(&line).parse().unwrap();
@@ -62,7 +62,7 @@ impl Server {
     fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
         let length = body.len();
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n"
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n"
         );
         self.exchange(format!("{head}{body}").as_bytes())
     }
@@ -280,7 +280,7 @@ fn a_body_of_100_megabytes_is_refused() {
     let server = Server::start(&dir, "titles.model");
     let length = 100 << 20;
     let head = format!(
-        "POST /predict HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n"
+        "POST /predict HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n"
     );
     let before = resident(&server);
     let mut stream = server.connect();
@@ -297,7 +297,7 @@ fn a_body_of_100_megabytes_is_refused() {
     assert_eq!(server.exchange(format!("{head}expect: 100-continue\r\n\r\n").as_bytes()).status, 413);
     // Without an announced length too.
     let mut stream = server.connect();
-    stream.write_all(b"POST /predict HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n").unwrap();
+    stream.write_all(b"POST /predict HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n").unwrap();
     for _ in 0..5 {
         stream.write_all(b"100000\r\n").unwrap();
         stream.write_all(&piece).unwrap();
@@ -324,7 +324,8 @@ fn a_thousand_slow_connections_starve_nobody() {
     let slow: Vec<TcpStream> = (0..1000)
         .map(|n| {
             let mut stream = server.connect();
-            let head = "POST /predict HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 50\r\n";
+            let head =
+                "POST /predict HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 50\r\n";
             stream.write_all(head.as_bytes()).unwrap();
             if n % 2 == 0 {
                 stream.write_all(b"\r\n{").unwrap();
@@ -374,10 +375,13 @@ fn a_token_guards_all_but_the_page() {
         server.post(path, &json!({ "text": "sea" })).error(401);
     }
     for (path, status) in
-        [("/classes", 401), ("/metrics", 401), ("/card", 401), ("/", 200), ("/health", 200), ("/openapi.json", 200)]
+        [("/classes", 401), ("/metrics", 401), ("/card", 401), ("/", 200), ("/health", 200), ("/openapi.json", 401)]
     {
         assert_eq!(server.get(path).status, status, "{path}");
     }
+    // With the token, the description has the facts of the model.
+    let described = server.send("GET", "/openapi.json", "authorization: Bearer correct-horse\r\n", "").json();
+    contains(described["info"]["description"].as_str().unwrap(), "with 3 classes");
 }
 
 #[test]
@@ -421,7 +425,7 @@ fn a_new_model_is_loaded_without_losing_a_request() {
                 while !done.load(SeqCst) {
                     let mut stream = TcpStream::connect(address).unwrap();
                     let body = "{\"features\":{\"1\":1}}";
-                    write!(stream, "POST /predict HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
+                    write!(stream, "POST /predict HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
                     let answer = Answer::read(stream);
                     assert_eq!(answer.status, 200, "{answer:?}");
                     answered.fetch_add(1, SeqCst);
@@ -454,6 +458,149 @@ fn a_new_model_is_loaded_without_losing_a_request() {
     assert!(server.get("/metrics").body.contains("ove_model_load_failures_total 1"));
 }
 
+/// A page of another site reaches a server on loopback by a name of its own that it lets resolve to 127.0.0.1.
+#[test]
+fn without_a_token_only_known_hosts_are_answered() {
+    let dir = models();
+    dir.create("token", "correct-horse\n");
+    let ask = |server: &Server, host: &str, path: &str| {
+        server.exchange(format!("GET {path} HTTP/1.1\r\n{host}connection: close\r\n\r\n").as_bytes())
+    };
+    let server = Server::start(&dir, "titles.model --allow-host models.example.org --allow-host Other.");
+    for host in [
+        "localhost",
+        "LocalHost:8080",
+        "localhost.",
+        "127.0.0.1",
+        "127.0.0.1:99",
+        "[::1]",
+        "[::1]:8080",
+        // An address is not a name, so that nothing can let it resolve to another one.
+        "192.168.1.5:8080",
+        "models.example.org",
+        "MODELS.example.org.:443",
+        "other",
+    ] {
+        assert_eq!(ask(&server, &format!("host: {host}\r\n"), "/model").status, 200, "{host}");
+    }
+    for host in [
+        "host: evil.example\r\n",
+        "host: evil.example:8080\r\n",
+        "host: localhost.evil.example\r\n",
+        "host: 127.0.0.1.evil.example\r\n",
+        "host: localhost@evil.example\r\n",
+        "host: example.org\r\n",
+        "host: \r\n",
+        "host: localhost\r\nhost: evil.example\r\n",
+        "",
+    ] {
+        for path in ["/model", "/", "/health", "/openapi.json", "/nowhere"] {
+            let error = ask(&server, host, path).error(421);
+            contains(&error, "--allow-host NAME");
+        }
+    }
+    // The address of the request counts before the header.
+    assert_eq!(ask(&server, "host: localhost\r\n", "http://evil.example/model").status, 421);
+    contains(&server.get("/metrics").body, "ove_requests_total{path=\"/model\",status=\"421\"} 10");
+
+    // Who has the token is no page of another site.
+    let server = Server::start(&dir, "titles.model --token-file token");
+    let with_token = "host: evil.example\r\nauthorization: Bearer correct-horse\r\n";
+    assert_eq!(ask(&server, with_token, "/model").status, 200);
+
+    for (words, error) in [
+        ("--allow-host http://a", "`allow-host` must be a host name without scheme and port, got `http://a`"),
+        ("--allow-host a:80", "`allow-host` must be a host name without scheme and port, got `a:80`"),
+        ("--allow-host a --token-file token", "cannot be used with"),
+    ] {
+        contains(&dir.run(&format!("serve titles.model {words}")).refused(), error);
+    }
+}
+
+#[test]
+fn the_page_of_a_run_answers_only_known_hosts() {
+    let dir = Dir::with_big_data();
+    let mut process = dir.command("train big.svm -o m --epochs 100000 --watch").stderr(Stdio::piped()).spawn().unwrap();
+    let mut words: BufReader<Box<dyn Read>> = BufReader::new(Box::new(process.stderr.take().unwrap()));
+    let mut line = String::new();
+    words.read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("watch at http://").expect(&line).parse().unwrap();
+    let server = Server { process, address, words };
+    let ask = |host: &str| {
+        let request = format!("GET /training HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+        server.exchange(request.as_bytes())
+    };
+    assert_eq!((ask("localhost").status, ask(&address.to_string()).status), (200, 200));
+    let error = ask("evil.example").error(421);
+    assert_eq!(error, "the host `evil.example` is not this server; use localhost or its address");
+}
+
+/// A body with spaces behind the JSON, of so many bytes.
+fn padded(bytes: usize) -> String {
+    let body = json!({ "text": "fish of the sea" }).to_string();
+    let spaces = " ".repeat(bytes - body.len());
+    body + &spaces
+}
+
+/// More than a quarter of a gigabyte of bodies that never end: what is kept of them is bounded, and short requests are
+/// still answered.
+#[test]
+fn unfinished_bodies_take_bounded_memory() {
+    let dir = models();
+    let server = Server::start(&dir, "titles.model");
+    let gauge = |name: &str| -> u64 {
+        let metrics = server.get("/metrics").body;
+        metrics.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok()).expect(name)
+    };
+    let (before, length) = (gauge("process_resident_memory_bytes"), 4 << 20);
+    let body = padded(length);
+    let unfinished: Vec<TcpStream> = (0..100)
+        .map(|_| {
+            let mut stream = server.connect();
+            let head = "POST /predict HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+            write!(stream, "{head}content-length: {length}\r\n\r\n").unwrap();
+            stream.write_all(&body.as_bytes()[..length - 1]).unwrap();
+            stream
+        })
+        .collect();
+    let large = || server.send("POST", "/predict", "content-type: application/json\r\n", &padded(1 << 20));
+    let refused = large();
+    assert_eq!(refused.error(503), "the server holds too many bytes of request bodies; try again later");
+    contains(&refused.head, "retry-after: 1");
+    let held = gauge("ove_body_bytes");
+    assert!((200 << 20..=256 << 20).contains(&held), "{held}");
+    let resident = gauge("process_resident_memory_bytes") - before;
+    assert!(resident < 330 << 20, "{resident}");
+    assert_eq!(server.predict(json!({ "text": "fish of the sea" })).status, 200);
+    drop(unfinished);
+    let start = Instant::now();
+    while gauge("ove_body_bytes") > 0 && start.elapsed() < Duration::from_secs(5) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(gauge("ove_body_bytes"), 0);
+    assert_eq!(large().status, 200);
+}
+
+/// As under `2>&1 | head -1`: what cannot be said must not end the task that reloads.
+#[test]
+fn a_closed_stderr_does_not_end_reloading() {
+    let dir = models();
+    fs::copy(dir.path("titles.model"), dir.path("served")).unwrap();
+    let mut server = Server::start(&dir, "served");
+    // Its stderr is a pipe without a reader from now on.
+    server.words = BufReader::new(Box::new(std::io::empty()));
+    for (name, takes_texts) in [("fruit.model", false), ("titles.model", true)] {
+        fs::copy(dir.path(name), dir.path("new")).unwrap();
+        fs::rename(dir.path("new"), dir.path("served")).unwrap();
+        server.signal("-HUP");
+        let start = Instant::now();
+        while server.get("/model").json()["takes_texts"] != takes_texts {
+            assert!(start.elapsed() < Duration::from_secs(10), "{name} is not served");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
 /// A request that has begun when the server has to stop is answered; new ones find nobody.
 #[test]
 fn it_stops_after_the_last_answer() {
@@ -461,7 +608,7 @@ fn it_stops_after_the_last_answer() {
     for signal in ["-TERM", "-INT"] {
         let mut server = Server::start(&dir, "titles.model");
         let mut begun = server.connect();
-        begun.write_all(b"POST /predict HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 14\r\n\r\n{\"text\"").unwrap();
+        begun.write_all(b"POST /predict HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 14\r\n\r\n{\"text\"").unwrap();
         // So that the server has seen it.
         std::thread::sleep(Duration::from_millis(200));
         server.signal(signal);

@@ -1,6 +1,9 @@
 //! Trees over classes: they learn, their probabilities are probabilities, and nothing depends on threads.
 
+use std::time::{Duration, Instant};
+
 use ove::platform::random::Stream;
+use ove::synthetic::{Sparse, sparse};
 use ove::train::{Start, Training};
 use ove::{Dataset, Error, Examples, Model, Prediction, TrainOptions, evaluate, with_threads};
 use serde_json::{Value, json};
@@ -225,6 +228,28 @@ fn a_run_that_is_ended_early_leaves_trees() {
     assert!(!stopped.finished);
     let top = stopped.into_model(&train, &examples).top_k_within(train.rows(), 0..10, 5);
     assert!(top.iter().all(|top| top.len() == 5));
+}
+
+/// Whoever waits for a step can stop the run: most of the time before the first node must not pass in one piece.
+#[test]
+fn the_preparation_is_divided_into_steps() {
+    let shape = Sparse { rows: 60_000, features: 20_000, classes: 20_000, entries: 20, signal: 0.5 };
+    let train = sparse(shape, 1, 0);
+    let options = options(json!({ "scores": "trees", "trees": 3, "epochs": 1 }));
+    let timed = |since: &mut Instant| std::mem::replace(since, Instant::now()).elapsed();
+    let mut since = Instant::now();
+    let mut training = Training::new(Examples::of(&train), &options, Start::default()).unwrap();
+    let mut pieces = vec![timed(&mut since)];
+    while training.step().unwrap().unwrap().done == 0.0 {
+        pieces.push(timed(&mut since));
+    }
+    let (longest, all) = (pieces.iter().max().unwrap(), pieces.iter().sum::<Duration>());
+    assert!(pieces.len() > 5 && *longest < all / 2, "{pieces:?}");
+    // What is stopped there has nothing to save, and goes on from nothing.
+    let fresh = || Training::new(Examples::of(&train), &options, Start::default()).unwrap();
+    let mut resumed = fresh();
+    resumed.restore(&fresh().state()).unwrap();
+    assert!(resumed.step().unwrap().is_some());
 }
 
 #[test]

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::files;
 use crate::flags::{DataFlags, TextFlags, ThreadFlags};
-use crate::terminal::say;
+use crate::terminal::{printable, say};
 
 /// Convert data to the format of the extreme classification (XMC) repository
 ///
@@ -34,7 +34,7 @@ pub struct Args {
     /// Use the text settings, vocabulary and classes of a model
     #[arg(long, value_name = "MODEL")]
     like: Option<PathBuf>,
-    /// File to write the label names to, one per line, in the order of their numbers
+    /// File to write the label names to, one per line, in the order of their numbers; control characters are escaped
     #[arg(long, value_name = "FILE")]
     names: Option<PathBuf>,
     #[command(flatten)]
@@ -67,7 +67,7 @@ pub fn run(args: Args) -> Result<()> {
         write::xmc(path, data, features, data.classes.len())?;
     }
     if let Some(path) = &args.names {
-        files::write(path, &(data.classes.join("\n") + "\n"))?;
+        files::write(path, &data.classes.iter().map(|name| format!("{}\n", printable(name))).collect::<String>())?;
     }
     let seconds = start.elapsed().as_secs_f64();
     if args.json {

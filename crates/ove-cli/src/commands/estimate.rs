@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::flags::{LinearFlags, ThreadFlags, choice};
 use crate::run::{interrupt, progress};
-use crate::terminal::{note, say};
+use crate::terminal::{note, printable, say};
 
 /// Estimate probabilities from counts
 ///
@@ -64,7 +64,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     note!("{objective} by {method}");
     for (value, p) in values.iter().zip(probabilities) {
-        say!("{}\t{}\t{p:.8}", value.name, value.count)?;
+        say!("{}\t{}\t{p:.8}", printable(&value.name), value.count)?;
     }
     Ok(())
 }

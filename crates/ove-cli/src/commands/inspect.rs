@@ -6,7 +6,7 @@ use anyhow::Result;
 use ove::{Error, Model};
 use serde_json::{Value, json};
 
-use crate::terminal::say;
+use crate::terminal::{printable, say};
 
 /// Show the contents of a model
 ///
@@ -61,7 +61,7 @@ fn show_model(model: &Model, as_json: bool) -> Result<()> {
     let mut by_count: Vec<usize> = (0..card.classes.len()).collect();
     by_count.sort_by_key(|&k| std::cmp::Reverse(card.counts[k]));
     let most: Vec<String> =
-        by_count.iter().take(5).map(|&k| format!("{} ({})", card.classes[k], card.counts[k])).collect();
+        by_count.iter().take(5).map(|&k| format!("{} ({})", printable(&card.classes[k]), card.counts[k])).collect();
     say!("most frequent: {}", most.join(", "))?;
     say!("\noptions")?;
     if let Value::Object(options) = options {
@@ -104,14 +104,14 @@ fn show_class(model: &Model, name: &str, args: &Args) -> Result<()> {
         return Ok(());
     }
     let bias = bias.map_or(String::new(), |bias| format!(", bias {bias:.4}"));
-    say!("{name}: {} training rows{bias}", card.counts[class])?;
+    say!("{}: {} training rows{bias}", printable(name), card.counts[class])?;
     say!("\nlargest positive weights")?;
     for &(d, w) in positive {
-        say!("  {w:>9.4}  {}", feature(d))?;
+        say!("  {w:>9.4}  {}", printable(&feature(d)))?;
     }
     say!("\nlargest negative weights")?;
     for &(d, w) in negative {
-        say!("  {w:>9.4}  {}", feature(d))?;
+        say!("  {w:>9.4}  {}", printable(&feature(d)))?;
     }
     Ok(())
 }

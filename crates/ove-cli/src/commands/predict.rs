@@ -9,14 +9,15 @@ use ove::{Model, Prediction};
 use serde_json::json;
 
 use crate::flags::{DataFlags, ThreadFlags};
-use crate::terminal::note;
+use crate::terminal::{note, printable};
 
 /// Number of rows that are predicted before their lines are written.
 const CHUNK: usize = 1 << 15;
 
 /// Predict the most probable classes of each row (top-k)
 ///
-/// Prints one line per row: class, probability, class, probability, …, separated by tabs, most probable first.
+/// Prints one line per row: class, probability, class, probability, …, separated by tabs, most probable first. Control
+/// characters of class names are escaped, except in JSON.
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove predict my.model test.svm --top 1 | head")]
 pub struct Args {
@@ -67,7 +68,7 @@ fn write_line(out: &mut impl Write, model: &Model, top: &[Prediction], as_json: 
         let probabilities: Vec<_> = top.iter().map(|p| p.probability).collect();
         writeln!(out, "{}", json!({ "labels": labels, "probabilities": probabilities }))?;
     } else {
-        let fields: Vec<_> = top.iter().map(|p| format!("{}\t{:.6}", name(p), p.probability)).collect();
+        let fields: Vec<_> = top.iter().map(|p| format!("{}\t{:.6}", printable(name(p)), p.probability)).collect();
         writeln!(out, "{}", fields.join("\t"))?;
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use crate::flags::ThreadFlags;
-use crate::serve::{self, Served, Token};
+use crate::serve::{self, Hosts, Served, Token};
 
 /// Serve a model over HTTP, with a web page to explore it
 ///
@@ -24,6 +24,10 @@ pub struct Args {
     /// File with a token; requests must have the header `Authorization: Bearer TOKEN`
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// Host name that requests may be sent to, in addition to localhost and IP addresses; may be repeated. With a token
+    /// any name is answered
+    #[arg(long, value_name = "NAME", conflicts_with = "token_file")]
+    allow_host: Vec<String>,
     /// File with display names of the classes, as lines `class<TAB>name`
     #[arg(long, value_name = "FILE")]
     names: Option<PathBuf>,
@@ -38,6 +42,10 @@ pub fn run(args: Args) -> Result<()> {
     if token.is_none() && !address.ip().is_loopback() {
         bail!("--listen {address} is reachable from other machines and needs --token-file");
     }
+    let hosts = match token {
+        Some(_) => Hosts::all(),
+        None => Hosts::known(&args.listen, &args.allow_host, "allow it with --allow-host NAME")?,
+    };
     let load = move || Served::load(&args.model, args.names.as_deref());
-    serve::serve(address, token, args.threads.threads, load)
+    serve::serve(address, hosts, token, args.threads.threads, load)
 }

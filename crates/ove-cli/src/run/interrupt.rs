@@ -32,7 +32,9 @@ pub fn install() -> Result<()> {
             return;
         }
         let _ = FIRST.set(Instant::now());
-        note!("\nstopping; press Ctrl-C again to quit without saving");
+        // Below the progress line.
+        note!("");
+        note!("stopping; press Ctrl-C again to quit without saving");
     })
     .context("listening for Ctrl-C")
 }

@@ -11,7 +11,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
@@ -23,8 +23,25 @@ use crate::files;
 
 /// The files of a run.
 pub struct Log {
-    events: File,
-    metrics: File,
+    events: Appended,
+    metrics: Appended,
+}
+
+/// A file that is written piece by piece.
+struct Appended {
+    path: PathBuf,
+    file: File,
+}
+
+impl Appended {
+    fn open(path: PathBuf) -> Result<Self> {
+        let file = OpenOptions::new().create(true).append(true).open(&path);
+        Ok(Appended { file: file.with_context(|| format!("writing {}", path.display()))?, path })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.file.write_all(bytes).with_context(|| format!("writing {}", self.path.display()))
+    }
 }
 
 impl Log {
@@ -32,22 +49,18 @@ impl Log {
     /// one.
     pub fn new(folder: &Path) -> Result<Self> {
         files::folder(folder)?;
-        let open = |name: &str| {
-            let path = folder.join(name);
-            let file = OpenOptions::new().create(true).append(true).open(&path);
-            file.with_context(|| format!("writing {}", path.display()))
-        };
         let second = now() as u64;
-        let mut events = open(&format!("events.out.tfevents.{second}.{}.ove", std::process::id()))?;
-        events.write_all(&record(&event(now(), 0, |out| field_bytes(out, 3, b"brain.Event:2"))))?;
-        Ok(Log { events, metrics: open("metrics.jsonl")? })
+        let name = format!("events.out.tfevents.{second}.{}.ove", std::process::id());
+        let mut events = Appended::open(folder.join(name))?;
+        events.write(&record(&event(now(), 0, |out| field_bytes(out, 3, b"brain.Event:2"))))?;
+        Ok(Log { events, metrics: Appended::open(folder.join("metrics.jsonl"))? })
     }
 }
 
 impl Sink for Log {
     fn write(&mut self, moment: &Moment, _: &[HeldOutPoint]) -> Result<()> {
         let object = serde_json::to_value(moment)?;
-        writeln!(self.metrics, "{object}")?;
+        self.metrics.write(format!("{object}\n").as_bytes())?;
         let Value::Object(object) = object else { unreachable!("it is a struct") };
         let mut summary = Vec::new();
         for (tag, value) in object.iter().filter(|(tag, _)| !["updates", "done"].contains(&tag.as_str())) {
@@ -58,7 +71,7 @@ impl Sink for Log {
             });
         }
         let bytes = event(now(), moment.updates, |out| field_bytes(out, 5, &summary));
-        Ok(self.events.write_all(&record(&bytes))?)
+        self.events.write(&record(&bytes))
     }
 }
 

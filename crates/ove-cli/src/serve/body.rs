@@ -1,12 +1,13 @@
-//! Reads the JSON body of a request, with limits on its length and time.
+//! Reads the JSON body of a request, with limits on its length and time, and on the bytes of all bodies together.
 
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt;
 use serde_json::Value;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::answer::Fault;
@@ -20,22 +21,47 @@ const DISCARDED_BYTES: usize = 256 << 20;
 /// Maximum time for a body to arrive.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Maximum number of bytes of all bodies that are held at a time.
+const MOST_HELD: usize = 256 << 20;
+
+/// The first bytes of a body do not count, so that short requests are answered while long ones take up the budget.
+const FREE: usize = 4 << 10;
+
+/// The bytes that the bodies of all requests may hold.
+pub struct Budget(Semaphore);
+
+impl Default for Budget {
+    fn default() -> Self {
+        Budget(Semaphore::new(MOST_HELD))
+    }
+}
+
+impl Budget {
+    /// Number of bytes that are held.
+    pub fn held(&self) -> usize {
+        MOST_HELD - self.0.available_permits()
+    }
+}
+
+/// The share of a body in the budget. What is made of a body is about as large, so it is kept until the answer.
+pub struct Share<'a>(#[expect(dead_code, reason = "returned to the budget when it is dropped")] SemaphorePermit<'a>);
+
 /// Reads the JSON of a body.
-pub async fn json(request: Request) -> Result<Value, Fault> {
+pub async fn json(request: Request, budget: &Budget) -> Result<(Value, Share<'_>), Fault> {
     let (head, mut body) = request.into_parts();
     if !is_json(&head.headers) {
         let error = "the content type must be application/json";
         return Err(Fault::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, error));
     }
     let waits = head.headers.contains_key(header::EXPECT);
-    let bytes = match timeout(PATIENCE, read(&mut body, announced(&head.headers), waits)).await {
-        Ok(bytes) => bytes?,
-        Err(_) => {
-            let error = format!("the body did not arrive within {} s", PATIENCE.as_secs());
-            return Err(Fault::new(StatusCode::REQUEST_TIMEOUT, error));
-        }
+    let Ok(read) = timeout(PATIENCE, read(&mut body, announced(&head.headers), waits, budget)).await else {
+        let error = format!("the body did not arrive within {} s", PATIENCE.as_secs());
+        return Err(Fault::new(StatusCode::REQUEST_TIMEOUT, error));
     };
-    serde_json::from_slice(&bytes).map_err(|error| Fault::new(StatusCode::BAD_REQUEST, format!("not JSON: {error}")))
+    let Kept { bytes, share } = read?;
+    let value = serde_json::from_slice(&bytes);
+    let value = value.map_err(|error| Fault::new(StatusCode::BAD_REQUEST, format!("not JSON: {error}")))?;
+    Ok((value, Share(share)))
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -49,26 +75,64 @@ fn announced(headers: &HeaderMap) -> Option<usize> {
 }
 
 /// Reads the bytes of a body. With `Expect: 100-continue`, a body that is too long is rejected before it is sent.
-async fn read(body: &mut Body, announced: Option<usize>, waits: bool) -> Result<Bytes, Fault> {
-    let too_long = || {
-        let error = format!("the body is too long: it may have at most {MOST_BYTES} bytes");
-        Fault::new(StatusCode::PAYLOAD_TOO_LARGE, error)
-    };
+async fn read<'a>(
+    body: &mut Body,
+    announced: Option<usize>,
+    waits: bool,
+    budget: &'a Budget,
+) -> Result<Kept<'a>, Fault> {
     let announced = announced.unwrap_or(0);
     if announced > MOST_BYTES && (waits || announced > DISCARDED_BYTES) {
         return Err(too_long());
     }
-    let (mut bytes, mut received) = (Vec::new(), 0);
+    let (mut kept, mut received) = (Kept::new(budget), 0);
     while let Some(frame) = body.frame().await {
         let frame =
             frame.map_err(|error| Fault::new(StatusCode::BAD_REQUEST, format!("the body is incomplete: {error}")))?;
         let Ok(data) = frame.into_data() else { continue };
         received += data.len();
-        if received <= MOST_BYTES {
-            bytes.extend_from_slice(&data);
-        } else if received > DISCARDED_BYTES {
+        if received > DISCARDED_BYTES {
             return Err(too_long());
         }
+        // After an error nothing is kept.
+        kept = kept.and_then(|kept| kept.with(&data, budget));
     }
-    if received > MOST_BYTES { Err(too_long()) } else { Ok(bytes.into()) }
+    kept
+}
+
+/// The bytes of a body so far.
+struct Kept<'a> {
+    bytes: Vec<u8>,
+    share: SemaphorePermit<'a>,
+}
+
+impl<'a> Kept<'a> {
+    fn new(budget: &'a Budget) -> Result<Self, Fault> {
+        Ok(Kept { bytes: Vec::new(), share: take(budget, 0)? })
+    }
+
+    fn with(mut self, data: &[u8], budget: &'a Budget) -> Result<Self, Fault> {
+        let length = self.bytes.len() + data.len();
+        if length > MOST_BYTES {
+            return Err(too_long());
+        }
+        let counted = length.saturating_sub(FREE);
+        if counted > self.share.num_permits() {
+            self.share.merge(take(budget, counted - self.share.num_permits())?);
+        }
+        self.bytes.extend_from_slice(data);
+        Ok(self)
+    }
+}
+
+fn take(budget: &Budget, bytes: usize) -> Result<SemaphorePermit<'_>, Fault> {
+    budget.0.try_acquire_many(bytes as u32).map_err(|_| {
+        let error = "the server holds too many bytes of request bodies; try again later";
+        Fault::new(StatusCode::SERVICE_UNAVAILABLE, error)
+    })
+}
+
+fn too_long() -> Fault {
+    let error = format!("the body is too long: it may have at most {MOST_BYTES} bytes");
+    Fault::new(StatusCode::PAYLOAD_TOO_LARGE, error)
 }

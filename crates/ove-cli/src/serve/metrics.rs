@@ -21,6 +21,16 @@ pub struct Metrics {
     failed_loads: AtomicU64,
 }
 
+/// What others count.
+pub struct Gauges {
+    /// Requests waiting or in progress.
+    pub waiting: usize,
+    /// Open connections.
+    pub connections: usize,
+    /// Bytes of request bodies that are held.
+    pub body_bytes: usize,
+}
+
 #[derive(Default, Clone)]
 struct Histogram {
     counts: [u64; SECONDS.len()],
@@ -50,8 +60,8 @@ impl Metrics {
         counter.fetch_add(1, Relaxed);
     }
 
-    /// All metrics as text, with the number of waiting tasks and open connections.
-    pub fn text(&self, waiting: usize, connections: usize) -> String {
+    /// All metrics as text.
+    pub fn text(&self, gauges: &Gauges) -> String {
         let mut out = String::new();
         head(&mut out, "ove_requests_total", "counter", "Requests by path and status.");
         for ((path, status), count) in &*self.requests.lock().expect("no panic while it is locked") {
@@ -64,8 +74,9 @@ impl Metrics {
         let resident = memory::resident_bytes().unwrap_or(0);
         for (name, kind, help, value) in [
             ("ove_rows_total", "counter", "Rows predicted.", self.rows.load(Relaxed)),
-            ("ove_waiting", "gauge", "Requests waiting or in progress.", waiting as u64),
-            ("ove_connections", "gauge", "Open connections.", connections as u64),
+            ("ove_waiting", "gauge", "Requests waiting or in progress.", gauges.waiting as u64),
+            ("ove_connections", "gauge", "Open connections.", gauges.connections as u64),
+            ("ove_body_bytes", "gauge", "Bytes of request bodies that are held.", gauges.body_bytes as u64),
             ("ove_model_loads_total", "counter", "Successful reloads of the model.", self.loads.load(Relaxed)),
             ("ove_model_load_failures_total", "counter", "Failed reloads.", self.failed_loads.load(Relaxed)),
             ("process_resident_memory_bytes", "gauge", "Resident memory.", resident),

@@ -167,8 +167,9 @@ fn posts(summary: &str, body: Value, answer: &Value, more: &[(&str, &str)]) -> V
         "408": error("The body took too long to arrive."),
         "413": error("The body is too long."),
         "415": error("The content type is not application/json."),
+        "421": error("The host is not this server."),
         "422": error("The body is JSON but does not match the schema."),
-        "503": error("Too many requests are waiting."),
+        "503": error("Too many requests are waiting, or their bodies are too long together."),
     });
     for (status, what) in more {
         responses[*status] = error(what);
@@ -188,6 +189,7 @@ fn gets(summary: &str, parameters: Value, kind: &str, answer: Value) -> Value {
             "200": { "description": "Done.", "content": { kind: { "schema": answer } } },
             "400": error("A parameter is invalid."),
             "401": error("The token is missing or wrong."),
+            "421": error("The host is not this server."),
             "503": error("Too many requests are waiting."),
         },
     })

@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 
 use super::answer::{Fault, json};
 use super::explain::{self, described};
+use super::host::{self, Hosts};
+use super::metrics::Gauges;
 use super::request::{Explain, Predict};
 use super::served::Served;
 use super::{Server, assets, body, openapi};
@@ -31,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub const MOST_LISTED: usize = 100;
 
 /// The router of all endpoints.
-pub fn router(server: Arc<Server>) -> Router {
+pub fn router(server: Arc<Server>, hosts: Hosts) -> Router {
     Router::new()
         .route("/predict", post(predict))
         .route("/explain", post(explain_class))
@@ -39,13 +41,14 @@ pub fn router(server: Arc<Server>) -> Router {
         .route("/classes", get(classes))
         .route("/metrics", get(metrics))
         .route("/card", get(card))
-        // The routes below need no token: the health check, the description, and the page, which prompts for it.
+        .route("/openapi.json", get(description))
+        // The routes below need no token: the health check, and the page, which prompts for it.
         .route_layer(middleware::from_fn_with_state(server.clone(), with_token))
         .route("/health", get(health))
-        .route("/openapi.json", get(description))
         .merge(assets::routes())
         .fallback(not_found)
         .method_not_allowed_fallback(not_allowed)
+        .layer(middleware::from_fn_with_state(Arc::new(hosts), host::check))
         .layer(middleware::from_fn_with_state(server.clone(), counted))
         .with_state(server)
 }
@@ -71,7 +74,7 @@ async fn counted(State(server): State<Arc<Server>>, request: Request, next: Next
 }
 
 async fn predict(State(server): State<Arc<Server>>, request: Request) -> Answer {
-    let value = body::json(request).await?;
+    let (value, _share) = body::json(request, &server.bodies).await?;
     let served = server.served();
     let asked = Predict::read(value, &served)?;
     let predictions = server.work.predict(&served, asked, &server.metrics).await?;
@@ -91,7 +94,7 @@ fn labelled(served: &Served, top: &[Prediction]) -> Value {
 }
 
 async fn explain_class(State(server): State<Arc<Server>>, request: Request) -> Answer {
-    let value = body::json(request).await?;
+    let (value, _share) = body::json(request, &server.bodies).await?;
     let served = server.served();
     let asked = Explain::read(value, &served)?;
     Ok(json(&server.work.run(move || explain::explain(&served, &asked)).await?))
@@ -135,7 +138,9 @@ async fn classes(
 }
 
 async fn metrics(State(server): State<Arc<Server>>) -> Response {
-    let text = server.metrics.text(server.work.waiting(), server.room.taken());
+    let gauges =
+        Gauges { waiting: server.work.waiting(), connections: server.room.taken(), body_bytes: server.bodies.held() };
+    let text = server.metrics.text(&gauges);
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }
 

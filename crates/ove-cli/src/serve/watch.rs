@@ -9,12 +9,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use axum::Router;
 use axum::extract::State;
+use axum::middleware;
 use axum::response::Response;
 use axum::routing::get;
 use ove::model::HeldOutPoint;
 use ove_report::model;
 use serde_json::{Value, json};
 
+use super::host::{self, Hosts};
 use super::{answer, assets, connections};
 use crate::run::record::{Moment, Sink};
 use crate::serve;
@@ -44,6 +46,7 @@ struct Run {
 impl Live {
     /// Starts the page.
     pub fn open(address: &str) -> Result<Self> {
+        let hosts = Hosts::known(address, &[], "use localhost or its address")?;
         let address = serve::resolve("--watch", address)?;
         if !address.ip().is_loopback() {
             bail!("--watch {address} must be a local address such as 127.0.0.1");
@@ -59,6 +62,7 @@ impl Live {
             )
             .route("/training", get(training))
             .merge(assets::routes())
+            .layer(middleware::from_fn_with_state(Arc::new(hosts), host::check))
             .with_state(run.clone());
         let runtime = serve::runtime()?;
         thread::spawn(move || {

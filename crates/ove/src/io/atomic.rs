@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 
 /// The error for a file of `bytes` bytes that could not be written, with what is needed.
-pub(crate) fn unwritten(path: &Path, bytes: usize, error: io::Error) -> Error {
+pub fn unwritten(path: &Path, bytes: usize, error: io::Error) -> Error {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")).display();
     let needed = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {

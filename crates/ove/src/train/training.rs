@@ -1,7 +1,7 @@
 //! A training run that the caller advances step by step.
 //!
 //! Progress bars, checkpoints, Ctrl-C and distributed training all happen between two steps. A step is a batch of rows
-//! of the stochastic solver, an iteration of the batch solver, or a time slice of work on the nodes of trees.
+//! of the stochastic solver, an iteration of the batch solver, or a time slice of work on trees.
 //!
 //! ```
 //! use ove::train::{Start, Training};

@@ -17,7 +17,7 @@ pub(super) struct Learned {
 }
 
 /// The state: the share of work done, and the weights of finished jobs.
-pub(super) fn state(share: f64, finished: &Finished) -> (String, Vec<Table<'_>>) {
+pub(super) fn state(share: f64, finished: &Finished) -> (String, Vec<Table<'static>>) {
     let (mut jobs, mut features, mut entries) = (Vec::new(), Vec::new(), Vec::new());
     for (&job, Learned { weights }) in finished {
         jobs.extend([job as u32, weights.features.len() as u32, weights.entries.len() as u32]);

@@ -7,20 +7,17 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rayon::prelude::*;
 
 use super::checkpoint::{Finished, Learned};
 use super::node::{Job, NodeRun, Weights};
 use super::node_examples::NodeExamples;
-use super::{Task, blocks, epochs};
+use super::{SLICE, Task, blocks, epochs};
 use crate::platform::random::Stream;
 
-/// Duration of a step. Threads wait for each other at its end, for half of [`ROWS`] rows on average.
-const SLICE: Duration = Duration::from_millis(100);
-
-/// Number of rows between two checks of the clock.
+/// Number of rows between two checks of the clock. Threads wait for half of them on average at the end of a step.
 const ROWS: usize = 64;
 
 /// Number of rows that a node is trained on at least, if a run is stopped before the node has started.

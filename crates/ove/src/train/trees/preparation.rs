@@ -1,0 +1,169 @@
+//! The work before the first node is trained, in steps: vectors of the classes, their clusters, the rows of each node,
+//! and the number of epochs if it is not given.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::clustering::{ClassVectors, Clustering};
+use super::node_examples::NodeExamples;
+use super::schedule::Schedule;
+use super::{Task, epochs};
+use crate::data::{Examples, Rows};
+use crate::options::{ClassWeight, TrainOptions};
+use crate::platform::random::Stream;
+use crate::scores::trees::leaf_starts;
+use crate::train::label_weights::LabelWeights;
+
+/// Maximum number of rows that are held out for calibration, and the divisor of the number of rows.
+const HELD_OUT: (usize, usize) = (1000, 50);
+
+/// The preparation of a run.
+pub(super) struct Preparation<'a> {
+    task: Task<'a>,
+    class_weight: ClassWeight,
+    /// The number of epochs, if it is given.
+    epochs: Option<usize>,
+    trees: usize,
+    leaves: usize,
+    /// Rows held out for calibration, and the others.
+    held_out: Vec<u32>,
+    train: Vec<u32>,
+    phase: Phase,
+}
+
+/// What has to be done next.
+enum Phase {
+    Split,
+    Vectors(ClassVectors),
+    Cluster(Clustering),
+    /// With the classes of each tree, leaf by leaf.
+    Nodes(Vec<Vec<u32>>),
+    /// With the nodes of each tree too.
+    Epochs(Vec<Vec<u32>>, Vec<Vec<Arc<NodeExamples>>>),
+}
+
+/// A run whose nodes can be trained.
+pub(super) struct Prepared<'a> {
+    /// Rows held out for calibration.
+    pub held_out: Vec<u32>,
+    /// The classes of each tree, leaf by leaf.
+    pub orders: Vec<Vec<u32>>,
+    pub leaves: usize,
+    pub epochs: usize,
+    pub schedule: Schedule<'a>,
+}
+
+impl<'a> Preparation<'a> {
+    pub fn new(task: Task<'a>, options: &TrainOptions, trees: usize) -> Self {
+        Preparation {
+            task,
+            class_weight: options.class_weight.clone(),
+            epochs: options.epochs,
+            trees,
+            leaves: leaf_count(task.examples.classes),
+            held_out: Vec::new(),
+            train: Vec::new(),
+            phase: Phase::Split,
+        }
+    }
+
+    /// Takes a step; returns what was prepared after the last one.
+    pub fn advance(&mut self) -> Option<Prepared<'a>> {
+        let (examples, seed) = (self.task.examples, self.task.seed);
+        self.phase = match std::mem::replace(&mut self.phase, Phase::Split) {
+            Phase::Split => {
+                self.split();
+                Phase::Vectors(ClassVectors::new(&examples, &self.train))
+            }
+            Phase::Vectors(mut vectors) => {
+                vectors.advance(&examples);
+                if vectors.is_done() {
+                    let streams = (0..self.trees as u64).map(|tree| Stream::of(&[seed, tree])).collect();
+                    let vectors = vectors.into_vectors();
+                    Phase::Cluster(Clustering::new(vectors, examples.rows.features(), self.leaves, streams))
+                } else {
+                    Phase::Vectors(vectors)
+                }
+            }
+            Phase::Cluster(mut clustering) => {
+                clustering.advance();
+                if clustering.is_done() { Phase::Nodes(clustering.into_orders()) } else { Phase::Cluster(clustering) }
+            }
+            Phase::Nodes(orders) => {
+                let weights = LabelWeights::new(&examples, &self.class_weight);
+                let of_tree = |order: &Vec<u32>| nodes_of(&examples, &weights, &self.train, order, self.leaves);
+                let nodes = orders.par_iter().map(of_tree).collect();
+                self.task.square = mean_square(examples.rows, &self.train);
+                Phase::Epochs(orders, nodes)
+            }
+            Phase::Epochs(orders, nodes) => {
+                let epochs = self.epochs.unwrap_or_else(|| epochs::choose(self.task, &nodes[0]));
+                let schedule = Schedule::new(self.task, epochs, nodes);
+                let held_out = std::mem::take(&mut self.held_out);
+                return Some(Prepared { held_out, orders, leaves: self.leaves, epochs, schedule });
+            }
+        };
+        None
+    }
+
+    /// Holds out random rows for calibration.
+    fn split(&mut self) {
+        let examples = &self.task.examples;
+        let mut shuffled: Vec<u32> = examples.ids().map(|id| id as u32).collect();
+        Stream::of(&[self.task.seed, u64::MAX]).shuffle(&mut shuffled);
+        let (held_out, train) = shuffled.split_at(HELD_OUT.0.min(examples.len() / HELD_OUT.1));
+        (self.held_out, self.train) = (held_out.to_vec(), train.to_vec());
+        self.train.sort_unstable();
+    }
+}
+
+/// The mean ‖x‖² of these rows; 1 if it is zero or not a normal number.
+fn mean_square(rows: Rows<'_>, train: &[u32]) -> f32 {
+    let values = train.iter().flat_map(|&row| rows.row(row as usize).values);
+    let mean = (values.map(|&value| f64::from(value).powi(2)).sum::<f64>() / train.len() as f64) as f32;
+    if mean.is_normal() { mean } else { 1.0 }
+}
+
+/// The smallest power of two that is at least √K: 256 for 25,000 classes.
+fn leaf_count(classes: usize) -> usize {
+    let root = (classes as f64).sqrt().ceil() as usize;
+    root.next_power_of_two().min(classes)
+}
+
+/// The training rows of each node of a tree, the root first.
+fn nodes_of(
+    examples: &Examples<'_>,
+    weights: &LabelWeights<'_>,
+    train: &[u32],
+    order: &[u32],
+    leaves: usize,
+) -> Vec<Arc<NodeExamples>> {
+    let starts = leaf_starts(examples.classes, leaves);
+    let mut place = vec![(0, 0); examples.classes];
+    for (leaf, range) in starts.windows(2).enumerate() {
+        for (child, &class) in order[range[0]..range[1]].iter().enumerate() {
+            place[class as usize] = (leaf, child as u16);
+        }
+    }
+    let mut nodes = vec![NodeExamples::new(leaves)];
+    nodes.extend(starts.windows(2).map(|range| NodeExamples::new(range[1] - range[0])));
+    let (mut own, mut own_weights) = (Vec::new(), Vec::new());
+    for &row in train {
+        let labels = &examples.labels[row as usize];
+        weights.of_row(row as usize, labels, &mut own_weights);
+        own.clear();
+        own.extend(labels.iter().zip(&own_weights).map(|(&label, &w)| (place[label as usize], w as f32)));
+        own.sort_unstable_by_key(|&(place, _)| place);
+        let row_weight = examples.weight(row as usize) as f32;
+        for group in own.chunk_by(|a, b| a.0.0 == b.0.0) {
+            let leaf = group[0].0.0;
+            let mean = group.iter().map(|(_, w)| w).sum::<f32>() / group.len() as f32;
+            nodes[0].push_positive(leaf as u16, mean);
+            group.iter().for_each(|&((_, child), w)| nodes[leaf + 1].push_positive(child, w));
+            nodes[leaf + 1].end_row(row, row_weight);
+        }
+        nodes[0].end_row(row, row_weight);
+    }
+    nodes.into_iter().map(Arc::new).collect()
+}
