@@ -27,7 +27,7 @@ use std::path::Path;
 
 use card::{Card, Origin};
 use load::load;
-use write::Writer;
+use write::{COLUMNS, Writer};
 
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -71,20 +71,39 @@ pub fn open(
     Ok(Cached { text, data, reused })
 }
 
-/// Builds the cache of a file; returns its card and the rows that were skipped.
+/// Builds the cache of a file; returns its card and the rows that were skipped. On failure nothing is left behind: on a
+/// full disk, half a cache would only take the room that is missing.
 fn make(
     folder: &Path,
     origin: Origin,
-    (path, read, bytes): (&Path, &ReadOptions, usize),
+    source: (&Path, &ReadOptions, usize),
     options: &TextOptions,
     tell: &mut dyn FnMut(usize),
 ) -> Result<(Card, Skipped)> {
+    let is_new = !folder.exists();
     fs::create_dir_all(folder).map_err(|e| Error::file(folder, e))?;
     // A folder without a card is not a cache: it stays invalid until everything is written.
     let card_path = folder.join(Card::NAME);
     if card_path.exists() {
         fs::remove_file(&card_path).map_err(|e| Error::file(&card_path, e))?;
     }
+    fill(folder, origin, source, options, tell).inspect_err(|_| {
+        // The error that led here is the one to report.
+        COLUMNS.iter().for_each(|name| drop(fs::remove_file(folder.join(name))));
+        if is_new {
+            let _ = fs::remove_dir(folder);
+        }
+    })
+}
+
+/// Writes the columns of a cache and its card.
+fn fill(
+    folder: &Path,
+    origin: Origin,
+    (path, read, bytes): (&Path, &ReadOptions, usize),
+    options: &TextOptions,
+    tell: &mut dyn FnMut(usize),
+) -> Result<(Card, Skipped)> {
     let text = vocabulary(path, read, bytes, options)?;
     let mut writer = Writer::new(folder)?;
     let mut pieces = Pieces::open(path, read, bytes)?;

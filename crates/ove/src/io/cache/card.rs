@@ -1,7 +1,8 @@
 //! The card of a cache: which file it is made from, how that was read, and the checksums of its columns.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -14,7 +15,13 @@ use crate::platform::digest::Digest;
 use crate::text::TextOptions;
 
 /// The version of this layout.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
+
+/// Number of blocks of a file that its sample has.
+const BLOCKS: u64 = 64;
+
+/// Bytes per block.
+const BLOCK_BYTES: u64 = 4096;
 
 /// The file that a cache is made from, and how it was read.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -23,6 +30,8 @@ pub(super) struct Origin {
     path: PathBuf,
     bytes: u64,
     modified_nanoseconds: u128,
+    /// The checksum of a sample of its bytes: a file may be changed without changing its length and its time.
+    sample: u64,
     read: String,
     pub text: TextOptions,
 }
@@ -36,12 +45,26 @@ impl Origin {
             let path = fs::canonicalize(path)?;
             let facts = fs::metadata(&path)?;
             let modified = facts.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-            Ok((path, facts.len(), modified))
+            let sample = sample(&mut File::open(&path)?, facts.len())?;
+            Ok((path, facts.len(), modified, sample))
         };
-        let (path, bytes, modified_nanoseconds) = about().map_err(|e| Error::file(path, e))?;
+        let (path, bytes, modified_nanoseconds, sample) = about().map_err(|e| Error::file(path, e))?;
         let read = format!("{read:?}");
-        Ok(Origin { version: VERSION, path, bytes, modified_nanoseconds, read, text: *text })
+        Ok(Origin { version: VERSION, path, bytes, modified_nanoseconds, sample, read, text: *text })
     }
+}
+
+/// The checksum of evenly spaced blocks of a file, the first and the last among them; of all bytes of a short file.
+fn sample(file: &mut File, bytes: u64) -> io::Result<u64> {
+    let (mut digest, mut block) = (Digest::default(), Vec::new());
+    let last = bytes.saturating_sub(BLOCK_BYTES);
+    for start in (0..BLOCKS).map(|n| (u128::from(last) * u128::from(n) / u128::from(BLOCKS - 1)) as u64) {
+        block.clear();
+        file.seek(SeekFrom::Start(start))?;
+        file.take(BLOCK_BYTES).read_to_end(&mut block)?;
+        digest.update(&block);
+    }
+    Ok(digest.finish())
 }
 
 /// Everything that is not in a column.

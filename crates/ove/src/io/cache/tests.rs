@@ -125,6 +125,53 @@ fn a_cache_is_used_again_until_the_file_changes() {
     assert!(!again.reused && again.data.len() == 3);
 }
 
+/// The file is replaced by one of the same length and time, as `rsync --times` and some editors do.
+#[test]
+fn a_change_that_keeps_length_and_time_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, cache) = (folder.path().join("a.svm"), folder.path().join("cache"));
+    let lines: String = (0..100_000).map(|n| format!("a {}:1\n", 10 + n % 90)).collect();
+    let write = |content: &str| {
+        fs::write(&path, content).unwrap();
+        fs::File::options().write(true).open(&path).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    };
+    let open = || open(&cache, &path, &ReadOptions::default(), &TextOptions::default(), &mut |_| ()).unwrap();
+    write(&lines);
+    assert!(!open().reused && open().reused);
+    for change in [("a 10", "b 10"), ("a 99", "b 99")] {
+        let changed = lines.replace(change.0, change.1);
+        assert_eq!(changed.len(), lines.len());
+        write(&changed);
+        assert!(!open().reused && open().reused, "{change:?}");
+    }
+    // The first and the last byte are part of the sample.
+    write(&format!("b{}", &lines[1..]));
+    assert!(!open().reused);
+    write(&format!("b{} ", &lines[1..lines.len() - 1]));
+    assert!(!open().reused);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_leaves_no_part_of_a_cache() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, cache) = (folder.path().join("a.tsv"), folder.path().join("cache"));
+    fs::write(&path, "the cat\tpets\t2\nthe dog\tpets dogs\nthe cat\tpets\n").unwrap();
+    let open = || open(&cache, &path, &ReadOptions::default(), &TextOptions::default(), &mut |_| ());
+    fs::create_dir(&cache).unwrap();
+    fs::write(cache.join("note"), "of somebody else").unwrap();
+    for column in COLUMNS {
+        std::os::unix::fs::symlink("/dev/full", cache.join(column)).unwrap();
+        let error = open().err().expect("a full disk").to_string();
+        let expected = format!("cache/{column}: No space left on device (os error 28)");
+        assert!(error.ends_with(&expected), "{error}");
+        assert_eq!(fs::read_dir(&cache).unwrap().count(), 1, "only the note is left, not {column}");
+    }
+    fs::remove_dir_all(&cache).unwrap();
+    fs::write(&path, "the cat\tpets\nno label\n").unwrap();
+    assert!(open().is_err() && !cache.exists(), "a folder that was made for a cache is removed with it");
+}
+
 /// A cache of a few texts with weights, and the file that it is of.
 struct Small {
     folder: tempfile::TempDir,

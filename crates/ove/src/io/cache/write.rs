@@ -14,6 +14,10 @@ use crate::io::read::{Skipped, classes};
 use crate::platform::digest::Digest;
 use crate::text::Text;
 
+/// The files of a cache beside its card.
+pub(super) const COLUMNS: [&str; 8] =
+    ["offsets", "indices", "values", "label-offsets", "labels", "weights", "terms", "idf"];
+
 /// A file of numbers that grows.
 struct Column {
     name: &'static str,
