@@ -143,8 +143,5 @@ fn with_rows<R: Send>(
     work: impl Fn(Rows<'_>) -> R + Send + Sync,
 ) -> PyResult<R> {
     let view = rows.view()?;
-    py.detach(|| {
-        let rows = view.rows()?;
-        ove::with_threads(threads, || work(rows)).map_err(exception)
-    })
+    py.detach(|| view.read(|rows| ove::with_threads(threads, || work(rows)).map_err(exception)))
 }

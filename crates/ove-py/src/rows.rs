@@ -7,11 +7,16 @@
 //! | 64-bit indices | one 32-bit copy |
 //! | offsets of rows | where they are |
 //! | dense rows | where they are, with one list of all features |
+//!
+//! What is read where it is can be changed by another thread of Python while the library works on it. Checksums before
+//! and after find that.
 
 use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use ove::Rows;
+use ove::platform::digest::Digest;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -71,6 +76,32 @@ impl Matrix<'_> {
 }
 
 impl View<'_> {
+    /// Works on the rows; raises an exception if they were changed meanwhile.
+    pub fn read<R>(&self, work: impl FnOnce(Rows<'_>) -> PyResult<R>) -> PyResult<R> {
+        let before = self.digest();
+        // Features that were checked and then changed lead to a panic, for which the change is the better reason.
+        let done = catch_unwind(AssertUnwindSafe(|| work(self.rows()?)));
+        if self.digest() != before {
+            return Err(PyValueError::new_err("`X` was changed by another thread while it was read"));
+        }
+        done.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    /// The checksum of what Python could change.
+    fn digest(&self) -> u64 {
+        let mut digest = Digest::default();
+        match self {
+            View::Owned(_) => {}
+            View::Dense(_, values) => digest.update(bytemuck::cast_slice(values)),
+            View::Sparse(offsets, indices, values, _) => {
+                digest.update(bytemuck::cast_slice(offsets));
+                digest.update(bytemuck::cast_slice(indices));
+                digest.update(bytemuck::cast_slice(values));
+            }
+        }
+        digest.finish()
+    }
+
     /// The rows, after a check that they are rows.
     pub fn rows(&self) -> PyResult<Rows<'_>> {
         match self {

@@ -35,19 +35,21 @@ pub fn train(
     let from = start.map(|model| &model.inner);
     let options = settings::options(settings::parsed(settings)?, from.map(|model| &model.card.options))?;
     let labels = as_labels(offsets.as_slice()?, labels.as_slice()?)?;
-    let row_weights = row_weights.as_ref().map_or(Ok(&[][..]), |weights| weights.as_slice())?;
+    let row_weights = row_weights.as_ref().map_or(Ok(&[][..]), |weights| weights.as_slice())?.to_vec();
     let text = match &rows {
         Matrix::Texts(texts) => texts.get().text.clone(),
         _ => None,
     };
     let view = rows.view()?;
     let work = |pulse: &Pulse| {
-        let examples = Examples::new(view.rows()?, &labels, row_weights, classes.len());
-        let data = FitData { examples, classes: &classes, feature_names: &feature_names, bytes_on_disk: 0 };
-        let start = FitStart { from, text, ..FitStart::default() };
-        let watch = &mut |event: Event<'_>| follow(pulse, event);
-        let model = ove::with_threads(threads, || ove::fit_with(data, &options, start, watch));
-        model.and_then(|model| model).map_err(exception)
+        view.read(|rows| {
+            let examples = Examples::new(rows, &labels, &row_weights, classes.len());
+            let data = FitData { examples, classes: &classes, feature_names: &feature_names, bytes_on_disk: 0 };
+            let start = FitStart { from, text, ..FitStart::default() };
+            let watch = &mut |event: Event<'_>| follow(pulse, event);
+            let model = ove::with_threads(threads, || ove::fit_with(data, &options, start, watch));
+            model.and_then(|model| model).map_err(exception)
+        })
     };
     watched(py, progress, work)?.map(Model::new)
 }

@@ -58,6 +58,59 @@ def test_ctrl_c_stops_within_half_a_second(kind):
     assert not hasattr(model, "classes_")
 
 
+@pytest.mark.usefixtures("heeds_ctrl_c")
+def test_ctrl_c_stops_the_preparation_of_trees():
+    """Of 27,000 classes, for which it takes seconds."""
+    random = np.random.default_rng(0)
+    count, classes, width = 400_000, 27_000, 10
+    indices = random.integers(0, 10_000, (count, width), dtype=np.int32) + 10_000 * np.arange(width, dtype=np.int32)
+    offsets = width * np.arange(count + 1, dtype=np.int32)
+    values = random.random(count * width, dtype=np.float32)
+    x = sp.csr_array((values, indices.ravel(), offsets), shape=(count, 100_000))
+    y = random.integers(0, classes, count)
+    model, sent = ove.OneVsEachClassifier(scores="trees", epochs=1), []
+
+    def interrupt():
+        time.sleep(0.2)
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    original = ove._ove.train
+
+    # The clock runs once scikit-learn has checked the rows.
+    def train(*arguments):
+        thread.start()
+        return original(*arguments)
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("ove._ove.train", train)
+        model.fit(x, y)
+    took = time.monotonic() - sent[0]
+    assert took < 1, took
+
+
+@pytest.mark.parametrize("form", ["sparse", "dense"])
+def test_rows_that_are_changed_meanwhile_are_an_error(form):
+    model, x, y = endless("stochastic")
+    model.set_params(epochs=300)
+    x = x if form == "sparse" else x.toarray()
+
+    def change():
+        time.sleep(0.3)
+        if form == "sparse":
+            x.indices[:] = 2**30
+        else:
+            x[:] = np.nan
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    with pytest.raises(ValueError, match="^`X` was changed by another thread while it was read$"):
+        model.fit(x, y)
+    thread.join()
+    assert not hasattr(model, "classes_")
+
+
 def test_other_threads_run_meanwhile():
     model, x, y = endless("stochastic")
     model.set_params(epochs=20)
