@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use ove::Model;
 
 use crate::flags::ThreadFlags;
 use crate::serve::{self, Served, Token};
@@ -27,6 +28,9 @@ pub struct Args {
     /// File with display names of the classes, as lines `class<TAB>name`
     #[arg(long, value_name = "FILE")]
     names: Option<PathBuf>,
+    /// Do not read the whole model file to check its checksum before it is served
+    #[arg(long)]
+    no_verify: bool,
     #[command(flatten)]
     threads: ThreadFlags,
 }
@@ -38,6 +42,11 @@ pub fn run(args: Args) -> Result<()> {
     if token.is_none() && !address.ip().is_loopback() {
         bail!("--listen {address} is reachable from other machines and needs --token-file");
     }
-    let load = move || Served::load(&args.model, args.names.as_deref());
+    let load = move || {
+        if !args.no_verify {
+            Model::verify(&args.model)?;
+        }
+        Served::load(&args.model, args.names.as_deref())
+    };
     serve::serve(address, token, args.threads.threads, load)
 }
