@@ -237,14 +237,20 @@ static FILE: LazyLock<PathBuf> = LazyLock::new(|| {
     folder.join(format!("ove-fuzz-{}", std::process::id()))
 });
 
-/// The model file, read and mapped, and what is done with a model.
+/// The model file, read and mapped, and what is done with a model. Its checksum is right: a wrong one would only hide
+/// what else is wrong.
 pub fn model(bytes: &[u8]) {
-    std::fs::write(&*FILE, bytes).unwrap();
+    let mut bytes = bytes.to_vec();
+    if bytes.len() >= 53 {
+        let sum = format!("{:016x}", Digest::of(&bytes[53..]));
+        bytes[37..53].copy_from_slice(sum.as_bytes());
+    }
+    std::fs::write(&*FILE, &bytes).unwrap();
     let data = synthetic::plane(5, 0);
     for model in [Model::load(&FILE), Model::map(&FILE)].into_iter().flatten() {
         let _ = model.top_k(data.rows(), 3);
         if model.features() < 10_000 {
-            let _ = model.weights_of(0);
+            let _ = (model.weights_of(0), model.largest_weights(0, 3));
         }
         if let Some(text) = &model.card.text {
             let _ = text.rows(&["one two three two"]);

@@ -28,3 +28,20 @@ fn a_class() {
     let message = "error: `class` must be one of the model's 3 classes, such as apple, got `kiwi`\n";
     assert_eq!(dir.run("inspect fruit.model --class kiwi").refused(), message);
 }
+
+/// A bit of the last weight, which nothing but the checksum can find.
+#[test]
+fn a_damaged_model() {
+    let dir = Dir::with_model();
+    dir.run("inspect fruit.model --verify").ok();
+    let mut bytes = dir.bytes("fruit.model");
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(dir.path("fruit.model"), bytes).unwrap();
+    dir.run("inspect fruit.model").ok();
+    let message = "error: fruit.model: not a usable model: its checksum is wrong: some of it was changed\n";
+    for words in ["inspect fruit.model --verify", "predict fruit.model fruit.svm", "evaluate fruit.model fruit.svm"] {
+        assert_eq!(dir.run(words).refused(), message, "{words}");
+    }
+    #[cfg(feature = "serve")]
+    assert_eq!(dir.run("serve fruit.model --listen 127.0.0.1:0").refused(), message);
+}

@@ -98,7 +98,7 @@ fn help_names_flags_and_defaults() {
         ("predict", "--top=5 --format --threads=0 --json --times"),
         ("train", "--class-weight --first-label --format --labels --iterations=2000"),
         ("evaluate", "--format --labels --first-label --threads=0 --json"),
-        ("inspect", "--class --top=10 --json"),
+        ("inspect", "--class --top=10 --verify --json"),
         ("convert", "--output --test --test-output --like --names --ngrams=1 --min-df=2 --hash --sublinear-tf --json"),
         ("bound", "--scores --class --merge --json"),
         ("estimate", "--method --objective=one-vs-each --merge=10 --tolerance=1e-10 --iterations=2000 --json"),

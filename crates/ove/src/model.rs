@@ -12,6 +12,7 @@ use crate::scores::Scores;
 
 pub use card::{Card, HeldOutPoint, TracePoint};
 pub use evaluation::{Bin, Confused, Evaluation};
+pub use predict::LargestWeights;
 
 /// A trained model, as in a model file.
 ///

@@ -5,6 +5,7 @@
 //! kind.
 
 mod factored;
+mod largest;
 pub(crate) mod layout;
 mod linear;
 mod prediction;
@@ -22,6 +23,7 @@ use crate::platform::digest::Digest;
 use layout::Layout;
 
 pub use factored::Factored;
+pub(crate) use largest::Largest;
 pub use linear::Linear;
 pub use prediction::Prediction;
 pub use softmax::probabilities;
@@ -97,8 +99,8 @@ pub(crate) trait Predictor: Send + Sync {
     /// The bias of a class, if classes have one.
     fn bias(&self, class: u32) -> Option<f32>;
 
-    /// The non-zero weights of a class, with their features.
-    fn weights_of(&self, class: u32) -> Vec<(u32, f32)>;
+    /// Calls `visit` with the features of a class whose weights are not zero, in increasing order, and these weights.
+    fn each_weight(&self, class: u32, visit: &mut dyn FnMut(u32, f32));
 
     /// How the scores become probabilities.
     fn probabilities(&self) -> Probabilities<'_>;

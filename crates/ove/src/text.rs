@@ -30,6 +30,7 @@ mod table;
 mod terms;
 mod words;
 
+use memchr::memchr_iter;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -319,11 +320,12 @@ pub(crate) fn from_parts(
     if let Some(weight) = idf.iter().find(|weight| !weight.is_finite()) {
         return Err(format!("expected finite weights of terms, found {weight}"));
     }
-    let text = Text::new(options, Names::from_lines(lines.to_owned()), idf).map_err(|e| e.to_string())?;
-    if text.len() != features {
-        return Err(format!("expected {features} terms, one per feature, found {}", text.len()));
+    // Before anything is allocated per term, which takes far more memory than an empty line of a file.
+    let found = options.hash.map_or_else(|| memchr_iter(b'\n', terms).count(), |count| count as usize);
+    if found != features {
+        return Err(format!("expected {features} terms, one per feature, found {found}"));
     }
-    Ok(text)
+    Text::new(options, Names::from_lines(lines.to_owned()), idf).map_err(|e| e.to_string())
 }
 
 /// Maps a hash to 0..count by its high bits.

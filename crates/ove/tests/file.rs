@@ -90,7 +90,7 @@ fn number() -> impl Strategy<Value = f64> {
 prop_compose! {
     fn models()(features in 0usize..4, classes in 1usize..5)(
         table in prop::collection::vec(weight(), (features + 1) * classes),
-        names in prop::collection::vec(any::<String>(), classes),
+        names in prop::collection::hash_set(any::<String>(), classes),
         counts in prop::collection::vec(any::<u64>(), classes),
         named in any::<bool>(),
         (l2, rate) in (number(), number()),
@@ -102,7 +102,7 @@ prop_compose! {
         if !named {
             model.card.feature_names.clear();
         }
-        model.card.classes = names;
+        model.card.classes = names.into_iter().collect();
         model.card.counts = counts;
         (model.card.options.l2, model.card.options.learning_rate) = (Some(l2), Some(rate));
         model.card.trace = bounds.into_iter().zip(1..).map(|(bound, updates)| TracePoint { updates, bound }).collect();
@@ -217,16 +217,16 @@ fn weights_of_another_program_are_not_a_model() {
     assert_eq!(reason(&none), "no metadata, so not written by ove");
     let other = with_header(|header| header["__metadata__"] = json!({ "format": "pt" }));
     assert_eq!(reason(&other), "no layout version, so not written by ove");
-    let bare = with_header(|header| header["__metadata__"] = json!({ "version": "5" }));
+    let bare = with_header(|header| header["__metadata__"] = json!({ "checksum": "0".repeat(16), "version": "6" }));
     assert_eq!(reason(&bare), "no entry `ove` in the metadata");
 }
 
 #[test]
 fn another_layout_is_refused() {
-    for version in ["4", "6"] {
+    for version in ["5", "7"] {
         let other = with_header(|header| header["__metadata__"]["version"] = version.into());
         let expected =
-            "and this program reads version 5; train the model again, or use the version of ove that wrote it";
+            "and this program reads version 6; train the model again, or use the version of ove that wrote it";
         assert_eq!(reason(&other), format!("it has layout version {version}, {expected}"));
     }
 }
@@ -274,6 +274,50 @@ fn counts_and_names_of_another_length_are_an_error() {
     assert_eq!(reason(&nothing), "0 classes with 0 counts");
     let names = with_card(|card| card["feature_names"] = json!(["a", "b"]));
     assert_eq!(reason(&names), "2 feature names for 1 features");
+}
+
+#[test]
+fn classes_of_the_same_name_are_an_error() {
+    let expected = "the classes 0 and 1 have the same name, `class 1`";
+    let twice = with_card(|card| card["classes"][0] = "class 1".into());
+    assert_eq!(reason(&twice), expected);
+    let mut model = small();
+    model.card.classes = vec!["class 1".into(); 2];
+    let dir = TempDir::new().unwrap();
+    let error = model.save(&dir.path().join("model")).unwrap_err().to_string();
+    assert!(error.ends_with(expected), "{error}");
+    assert!(names_in(dir.path()).is_empty());
+}
+
+/// Every byte is covered: the checksum, what follows it, and by the format itself what comes before.
+#[test]
+fn a_bit_that_changes_anywhere_is_noticed() {
+    let bytes = saved(&of_texts(TextOptions { min_df: 1, ..TextOptions::default() }));
+    for at in 0..bytes.len() {
+        let mut changed = bytes.clone();
+        changed[at] ^= 1 << (at % 8);
+        reason(&changed);
+        assert!(Model::from_bytes(&changed).is_err(), "byte {at}");
+    }
+    // The last weight is a number like any other.
+    let mut changed = bytes.clone();
+    let (header, data) = parts(&bytes);
+    let bias = header["bias"]["data_offsets"][0].as_u64().unwrap() as usize;
+    changed[bytes.len() - data.len() + bias] ^= 1;
+    assert_eq!(reason(&changed), "its checksum is wrong: some of it was changed");
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("model");
+    fs::write(&path, &changed).unwrap();
+    assert!(Model::verify(&path).unwrap_err().to_string().ends_with("its checksum is wrong: some of it was changed"));
+    assert!(Model::map(&path).is_ok(), "a mapped file is not read as a whole");
+    fs::write(&path, &bytes).unwrap();
+    Model::verify(&path).unwrap();
+}
+
+#[test]
+fn a_file_without_a_checksum_is_refused() {
+    let none = with_header(|header| drop(header["__metadata__"].as_object_mut().unwrap().remove("checksum")));
+    assert_eq!(reason(&none), "no checksum at the start of the metadata");
 }
 
 fn of_texts(options: TextOptions) -> Model {

@@ -13,13 +13,13 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use file_parts::{joined, parts};
+use file_parts::{joined, parts, signed};
 use ove::platform::random::Stream;
 use ove::scores::{Factored, Linear};
 use ove::synthetic::{Sparse, sparse};
 use ove::text::{Text, TextOptions};
 use ove::{Dataset, Model, Scores};
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 struct Counting;
@@ -104,7 +104,7 @@ fn use_model(model: &Model) {
     let data = data();
     let _ = model.top_k_within(data.rows(), 0..3, 4);
     if model.features() < 1000 && model.classes() == 6 {
-        let _ = model.weights_of(1);
+        let _ = (model.weights_of(1), model.largest_weights(1, 3));
         let _ = ove::evaluate(model, data.rows(), &data.labels);
     }
     if let Some(text) = &model.card.text {
@@ -138,7 +138,9 @@ fn files_with_bytes_changed() {
                 let at = random.below(bytes.len() as u64) as usize;
                 changed[at] = [0, 0xff, b'9', b'[', random.next() as u8][random.below(5) as usize];
             }
-            let _ = try_out(&folder.path().join("changed"), &changed);
+            let path = folder.path().join("changed");
+            assert!(try_out(&path, &changed).is_err() || changed == bytes, "a change that is not noticed");
+            let _ = try_out(&path, &signed(changed));
         }
     }
 }
@@ -202,6 +204,110 @@ fn numbers_that_no_model_has() {
         let mut hashed = header.clone();
         hashed["__metadata__"]["hashed_features"] = u64::MAX.to_string().into();
         assert!(try_out(&path, &joined(&hashed, data)).is_err() || ["trees", "pruned", "factored"].contains(&kind));
+    }
+}
+
+/// Counts that the bytes of the file do not support, for each kind of model.
+#[test]
+fn counts_out_of_proportion_to_the_file() {
+    let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("model");
+    let most = u32::MAX;
+    for (kind, model) in models() {
+        let bytes = saved(&model, folder.path());
+        let (header, data) = parts(&bytes);
+        let refused = |what: &str, header: &Value, data: &[u8]| {
+            let found = try_out(&path, &joined(header, data));
+            assert!(found.is_err(), "{kind}: {what}");
+            found.unwrap_err()
+        };
+        let with_card = |change: &dyn Fn(&mut Value)| {
+            let mut changed = header.clone();
+            let entry = &mut changed["__metadata__"]["ove"];
+            let mut card = serde_json::from_str(entry.as_str().unwrap()).unwrap();
+            change(&mut card);
+            *entry = card.to_string().into();
+            changed
+        };
+        // Features that no tensor has.
+        if kind == "hashed" {
+            for features in [most, (1 << 26) + 1] {
+                let mut changed = header.clone();
+                changed["__metadata__"]["hashed_features"] = features.to_string().into();
+                let reason = refused("hashed features", &changed, data);
+                let expected = format!("hashed_features `{features}`: expected a number up to 67108864 for 30 cells");
+                assert!(reason.ends_with(&expected), "{reason}");
+            }
+        }
+        // Hashed features of texts.
+        let text = json!({ "ngrams": 1, "min_df": 1, "hash": most, "sublinear_tf": false, "idf": false });
+        let mut hashed = with_card(&|card| card["text"] = text.clone());
+        let end = data.len();
+        for name in ["terms", "idf"] {
+            let dtype = if name == "idf" { "F32" } else { "U8" };
+            hashed[name] = json!({ "dtype": dtype, "shape": [0], "data_offsets": [end, end] });
+        }
+        if kind != "text" {
+            refused("hashed terms", &hashed, data);
+        }
+        // Terms that take a byte each.
+        let terms = vec![b'\n'; 1 << 20];
+        let mut many = hashed.clone();
+        let entry = &mut many["__metadata__"]["ove"];
+        *entry = entry.as_str().unwrap().replace(&format!("\"hash\":{most}"), "\"hash\":null").into();
+        many["terms"] = json!({ "dtype": "U8", "shape": [1 << 20], "data_offsets": [end, end + (1 << 20)] });
+        if kind != "text" {
+            let reason = refused("terms", &many, &[data, &terms].concat());
+            assert!(reason.ends_with("expected 12 terms, one per feature, found 1048576"), "{kind}: {reason}");
+        }
+        // Classes without weights.
+        let classes: Vec<String> = (0..100_000).map(|k| k.to_string()).collect();
+        let claimed = with_card(&|card| {
+            (card["classes"], card["counts"]) = (json!(classes), json!(vec![1; classes.len()]));
+        });
+        refused("classes", &claimed, data);
+        // Longer vectors than there are.
+        if kind == "factored" {
+            refused("rank", &with_card(&|card| card["options"]["scores"]["rank"] = most.into()), data);
+        }
+    }
+}
+
+/// The most features that a small file may have: looking at all of them takes neither long nor much memory.
+#[test]
+fn weights_of_many_hashed_features_need_little_memory() {
+    let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("model");
+    let bytes = saved(&fitted::model(&data(), json!({ "cells": 30 })), folder.path());
+    let (mut header, data) = parts(&bytes);
+    header["__metadata__"]["hashed_features"] = (1 << 26).to_string().into();
+    fs::write(&path, joined(&header, data)).unwrap();
+    let model = Model::load(&path).unwrap();
+    assert_eq!(model.features(), 1 << 26);
+    let start = std::time::Instant::now();
+    let (largest, peak) = peak_of(|| model.largest_weights(1, 10));
+    assert_eq!((largest.positive.len(), largest.negative.len()), (10, 10));
+    assert!(peak < 1 << 20, "{peak} bytes");
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}
+
+/// The largest weights are those of the list of all weights.
+#[test]
+fn largest_weights_are_the_ends_of_the_sorted_list() {
+    for (kind, model) in models() {
+        for class in 0..6 {
+            let mut weights = model.weights_of(class);
+            assert!(weights.is_sorted_by(|a, b| a.0 < b.0), "{kind}");
+            weights.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
+            let of = |sign: f32| -> Vec<_> { weights.iter().copied().filter(|(_, w)| w * sign > 0.0).collect() };
+            for count in [0, 1, 3, 100] {
+                let found = model.largest_weights(class, count);
+                let first = |side: Vec<(u32, f32)>| side[..count.min(side.len())].to_vec();
+                assert_eq!((found.positive, found.negative), (first(of(1.0)), first(of(-1.0))), "{kind}");
+            }
+        }
     }
 }
 

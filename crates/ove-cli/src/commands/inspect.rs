@@ -22,6 +22,9 @@ pub struct Args {
     /// Number of features to show for and against the class
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
+    /// Read the whole file, and check its checksum and that all weights are finite
+    #[arg(long)]
+    verify: bool,
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
@@ -29,7 +32,7 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
-    let model = Model::load(&args.model)?;
+    let model = if args.verify { Model::load(&args.model) } else { Model::map(&args.model) }?;
     match &args.class {
         Some(name) => show_class(&model, name, &args),
         None => show_model(&model, args.json),
@@ -82,23 +85,19 @@ fn show_class(model: &Model, name: &str, args: &Args) -> Result<()> {
         let must = format!("be one of the model's {} classes, such as {}", card.classes.len(), card.classes[0]);
         Error::setting("class", must, format!("`{name}`"))
     })?;
-    let mut weights = model.weights_of(class as u32);
-    weights.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let count = args.top.min(weights.len());
+    let weights = model.largest_weights(class as u32, args.top);
     let bias = model.bias(class as u32);
-    let positive = weights[..count].iter().filter(|(_, w)| *w > 0.0);
-    let negative = weights[weights.len() - count..].iter().rev().filter(|(_, w)| *w < 0.0);
     let feature = |d: u32| card.feature_name(d as usize).map_or_else(|| format!("feature {d}"), str::to_owned);
     if args.json {
-        let list = |weights: &mut dyn Iterator<Item = &(u32, f32)>| -> Vec<Value> {
-            weights.map(|&(d, w)| json!({ "feature": feature(d), "index": d, "weight": w })).collect()
+        let list = |weights: &[(u32, f32)]| -> Vec<Value> {
+            weights.iter().map(|&(d, w)| json!({ "feature": feature(d), "index": d, "weight": w })).collect()
         };
         let object = json!({
             "class": name,
             "count": card.counts[class],
             "bias": bias,
-            "for": list(&mut positive.clone()),
-            "against": list(&mut negative.clone()),
+            "for": list(&weights.positive),
+            "against": list(&weights.negative),
         });
         say!("{object}")?;
         return Ok(());
@@ -106,11 +105,11 @@ fn show_class(model: &Model, name: &str, args: &Args) -> Result<()> {
     let bias = bias.map_or(String::new(), |bias| format!(", bias {bias:.4}"));
     say!("{}: {} training rows{bias}", printable(name), card.counts[class])?;
     say!("\nlargest positive weights")?;
-    for &(d, w) in positive {
+    for (d, w) in weights.positive {
         say!("  {w:>9.4}  {}", printable(&feature(d)))?;
     }
     say!("\nlargest negative weights")?;
-    for &(d, w) in negative {
+    for (d, w) in weights.negative {
         say!("  {w:>9.4}  {}", printable(&feature(d)))?;
     }
     Ok(())

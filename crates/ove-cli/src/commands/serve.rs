@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use ove::Model;
 
 use crate::flags::ThreadFlags;
 use crate::serve::{self, Hosts, Served, Token};
@@ -31,6 +32,9 @@ pub struct Args {
     /// File with display names of the classes, as lines `class<TAB>name`
     #[arg(long, value_name = "FILE")]
     names: Option<PathBuf>,
+    /// Do not read the whole model file to check its checksum before it is served
+    #[arg(long)]
+    no_verify: bool,
     #[command(flatten)]
     threads: ThreadFlags,
 }
@@ -46,6 +50,11 @@ pub fn run(args: Args) -> Result<()> {
         Some(_) => Hosts::all(),
         None => Hosts::known(&args.listen, &args.allow_host, "allow it with --allow-host NAME")?,
     };
-    let load = move || Served::load(&args.model, args.names.as_deref());
+    let load = move || {
+        if !args.no_verify {
+            Model::verify(&args.model)?;
+        }
+        Served::load(&args.model, args.names.as_deref())
+    };
     serve::serve(address, hosts, token, args.threads.threads, load)
 }

@@ -16,13 +16,13 @@ const WORDS: usize = 50;
 /// The explanation.
 pub fn explain(served: &Served, asked: &Explain) -> Value {
     let (class, model) = (asked.class, &served.model);
-    let weights = descending(model.weights_of(class));
+    let weights = model.largest_weights(class, asked.top.max(WORDS));
     let mut answer = json!({
         "class": served.label(class),
         "count": model.card.counts[class as usize],
         "rows": model.card.rows,
-        "general": sides(served, &weights, asked.top, "weight"),
-        "rivals": rivals(served, class, &weights),
+        "general": sides(served, &weights.positive, &weights.negative, asked.top, "weight"),
+        "rivals": rivals(served, class, &weights.positive),
     });
     if let Some(bias) = model.bias(class) {
         answer["bias"] = bias.into();
@@ -32,30 +32,31 @@ pub fn explain(served: &Served, asked: &Explain) -> Value {
     }
     if let Some(input) = &asked.input {
         let data = rows(&[input], served);
-        let products = descending(model.explain(data.rows().row(0), class));
-        answer["row"] = sides(served, &products, asked.top, "product");
+        let products = model.explain(data.rows().row(0), class);
+        let [positive, negative] = [1.0, -1.0].map(|sign| side(&products, sign));
+        answer["row"] = sides(served, &positive, &negative, asked.top, "product");
     }
     answer
 }
 
-/// Sorts by decreasing weight, ties by feature.
-fn descending(mut weights: Vec<(u32, f32)>) -> Vec<(u32, f32)> {
-    weights.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    weights
+/// The entries of this sign, the largest magnitude first, ties by feature.
+fn side(entries: &[(u32, f32)], sign: f32) -> Vec<(u32, f32)> {
+    let mut side: Vec<_> = entries.iter().copied().filter(|(_, number)| number * sign > 0.0).collect();
+    side.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then(a.0.cmp(&b.0)));
+    side
 }
 
-/// The largest positive and negative entries of a sorted list.
-fn sides(served: &Served, sorted: &[(u32, f32)], count: usize, what: &str) -> Value {
+/// The first positive and negative entries of sorted lists.
+fn sides(served: &Served, positive: &[(u32, f32)], negative: &[(u32, f32)], count: usize, what: &str) -> Value {
     let name = |d: u32| served.model.card.feature_name(d as usize).map_or_else(|| d.to_string(), str::to_owned);
     let shown = |&(d, number): &(u32, f32)| json!({ "feature": name(d), "index": d, what: number });
-    let positive = sorted.iter().take(count).take_while(|(_, number)| *number > 0.0);
-    let negative = sorted.iter().rev().take(count).take_while(|(_, number)| *number < 0.0);
-    json!({ "for": positive.map(shown).collect::<Vec<_>>(), "against": negative.map(shown).collect::<Vec<_>>() })
+    let first = |side: &[(u32, f32)]| side.iter().take(count).map(shown).collect::<Vec<_>>();
+    json!({ "for": first(positive), "against": first(negative) })
 }
 
 /// The rivals of a class: the top classes of a row with its largest weights as values, except the class itself.
-fn rivals(served: &Served, class: u32, sorted: &[(u32, f32)]) -> Vec<Value> {
-    let mut words: Vec<(u32, f32)> = sorted.iter().copied().take(WORDS).take_while(|&(_, w)| w > 0.0).collect();
+fn rivals(served: &Served, class: u32, positive: &[(u32, f32)]) -> Vec<Value> {
+    let mut words: Vec<(u32, f32)> = positive.iter().copied().take(WORDS).collect();
     let length = words.iter().map(|(_, w)| w * w).sum::<f32>().sqrt();
     if length == 0.0 {
         return Vec::new();

@@ -3,8 +3,8 @@
 use std::ops::Index;
 
 /// Rows with more labels than this are sorted to find repeated ones. Searching the labels so far is faster for short
-/// rows and quadratic for long ones; the two take equally long at about 100 labels.
-const LONG: usize = 100;
+/// rows, takes about as long at this length, and is quadratic for long ones.
+const LONG: usize = 64;
 
 /// The labels of many rows: row `n` has the distinct classes `labels[n]`, in the order of the file.
 ///

@@ -7,6 +7,8 @@
 //! chunks  0 1 2 3 4 5 6 7 …   →   5 0 7 2 | 6 3 …        windows of four chunks
 //! rows of a window, shuffled  →   one batch after the other
 //! ```
+//!
+//! Rows that fit in one window (64 MB) are visited in the same order as rows in memory, and give the same model.
 
 use std::ops::Range;
 
@@ -109,6 +111,11 @@ pub(crate) struct Windows {
 }
 
 impl Windows {
+    /// Whether these chunks need windows: the rows of a single window are shuffled as rows in memory are.
+    pub fn are_needed(chunks: &[Range<usize>]) -> bool {
+        chunks.len() > WINDOW
+    }
+
     /// Fills `order` with the rows of an epoch, shuffled by `key`.
     pub fn shuffle<I: Iterator<Item = u32>>(
         mut chunks: Vec<Range<usize>>,

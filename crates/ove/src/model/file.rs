@@ -4,9 +4,10 @@
 //! weights are a list of cells, and the metadata entry `hashed_features` is the number of features. Factored scores
 //! have `feature_vectors`, `class_vectors` and `bias`. Pruned weights and trees have sparse blocks. A model trained on
 //! raw text also has `terms` (UTF-8, one per line) and `idf`, a weight per term: a million of them load faster from
-//! tensors than from JSON. The metadata entry `ove` is the [`Card`] as JSON, and `version` the version of this layout.
-//! Files are written atomically, to a temporary file that is synced and renamed.
+//! tensors than from JSON. The metadata entry `ove` is the [`Card`] as JSON, `version` the version of this layout, and
+//! `checksum` that of the rest of the file. Files are written atomically, to a temporary file that is synced and renamed.
 
+mod checksum;
 mod factored;
 mod linear;
 mod sparse;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 use memmap2::{Mmap, MmapMut};
-use safetensors::tensor::TensorView;
+use safetensors::tensor::{Metadata, TensorView};
 use safetensors::{Dtype, SafeTensors};
 use serde_json::json;
 
@@ -32,20 +33,22 @@ use crate::options::ScoreOptions;
 use crate::platform::mapped_slice::MappedSlice;
 use crate::platform::{memory, pool};
 use crate::scores::Scores;
-use crate::text::{self, Text, TextOptions};
+use crate::text::{self, Table, Text, TextOptions, hash_of_name};
 
-const VERSION: &str = "5";
+const VERSION: &str = "6";
 
 impl Model {
     /// Writes the model to a file, atomically.
     ///
     /// # Errors
-    /// [`Error::ModelFile`] if a weight is not finite, [`Error::File`] if the file cannot be written.
+    /// [`Error::ModelFile`] if a weight is not finite or two classes have the same name, [`Error::File`] if the file
+    /// cannot be written.
     pub fn save(&self, path: &Path) -> Result<()> {
         let unusable = |reason: String| Error::ModelFile { path: path.to_owned(), reason };
         if !pool::run(|| self.scores.are_finite()) {
             return Err(unusable("a weight that is not finite".into()));
         }
+        check_names(&self.card.classes).map_err(unusable)?;
         let (header, tensors) = self.contents().map_err(|e| unusable(e.to_string()))?;
         write_beside(path, |beside| {
             let size = header.len() + tensors.iter().map(Tensor::len).sum::<usize>();
@@ -78,10 +81,10 @@ impl Model {
             tensors.push(Tensor::list("idf", "F32", text.idf()));
             tensors.push(Tensor::list("terms", "U8", text.names().lines().as_bytes()));
         }
-        Ok((tensors::header(metadata, &tensors), tensors))
+        Ok((checksum::header(metadata, &tensors), tensors))
     }
 
-    /// Reads a model file into memory.
+    /// Reads a model file into memory, after checking its checksum.
     ///
     /// # Errors
     /// [`Error::File`] if it cannot be read, [`Error::ModelFile`] if it is not a valid model.
@@ -89,10 +92,23 @@ impl Model {
         Model::open(path, false)
     }
 
+    /// Checks that a model file has the layout of this version and that no byte of it was changed by accident.
+    ///
+    /// # Errors
+    /// Those of [`Model::load`].
+    pub fn verify(path: &Path) -> Result<()> {
+        let file = memory::map(path).map_err(|e| Error::file(path, e))?;
+        let check = || -> std::result::Result<(), String> {
+            metadata(&header(&file)?)?;
+            checksum::check(&file)
+        };
+        check().map_err(|reason| Error::ModelFile { path: path.to_owned(), reason })
+    }
+
     /// Memory-maps a model file, which is instantaneous and shares memory between processes.
     ///
-    /// The file must not be modified while it is mapped; replacing it, as [`Model::save`] does, is safe. The weights of
-    /// linear and factored scores are not checked to be finite.
+    /// The file must not be modified while it is mapped; replacing it, as [`Model::save`] does, is safe. The checksum is
+    /// not checked ([`Model::verify`] does so), nor whether the weights of linear and factored scores are finite.
     ///
     /// # Errors
     /// Those of [`Model::load`].
@@ -100,7 +116,8 @@ impl Model {
         Model::open(path, true)
     }
 
-    /// Reads a model from the bytes of a model file, with one copy and the checks of [`Model::map`].
+    /// Reads a model from the bytes of a model file, with one copy and the checks of [`Model::map`], after checking the
+    /// checksum.
     ///
     /// # Errors
     /// Those of [`Model::load`].
@@ -112,12 +129,12 @@ impl Model {
             memory.make_read_only()
         };
         let file = copy().map_err(|e| Error::file(path, e))?;
-        parse(&Source { file: Arc::new(file), mapped: true }, path)
+        parse(&Source { file: Arc::new(file), mapped: true, verified: true }, path)
     }
 
     fn open(path: &Path, mapped: bool) -> Result<Model> {
         let file = memory::map(path).map_err(|e| Error::file(path, e))?;
-        parse(&Source { file: Arc::new(file), mapped }, path)
+        parse(&Source { file: Arc::new(file), mapped, verified: !mapped }, path)
     }
 }
 
@@ -125,6 +142,8 @@ impl Model {
 struct Source {
     file: Arc<Mmap>,
     mapped: bool,
+    /// Whether its checksum is checked.
+    verified: bool,
 }
 
 impl Source {
@@ -152,28 +171,44 @@ fn parse(source: &Source, path: &Path) -> Result<Model> {
     model.map_err(|reason| Error::ModelFile { path: path.to_owned(), reason })
 }
 
-fn parse_model(source: &Source) -> std::result::Result<Model, String> {
-    let bytes = &source.file[..];
-    let (_, header) = SafeTensors::read_metadata(bytes).map_err(|e| e.to_string())?;
+fn header(file: &[u8]) -> std::result::Result<Metadata, String> {
+    SafeTensors::read_metadata(file).map(|(_, header)| header).map_err(|e| e.to_string())
+}
+
+/// The metadata of a file with this version of the layout.
+fn metadata(header: &Metadata) -> std::result::Result<&HashMap<String, String>, String> {
     let metadata = header.metadata().as_ref().ok_or("no metadata, so not written by ove")?;
     match metadata.get("version").map(String::as_str) {
-        Some(VERSION) => {}
-        Some(other) => {
-            return Err(format!(
-                "it has layout version {other}, and this program reads version {VERSION}; train the model again, or use \
-                 the version of ove that wrote it"
-            ));
-        }
-        None => return Err("no layout version, so not written by ove".into()),
+        Some(VERSION) => Ok(metadata),
+        Some(other) => Err(format!(
+            "it has layout version {other}, and this program reads version {VERSION}; train the model again, or use \
+             the version of ove that wrote it"
+        )),
+        None => Err("no layout version, so not written by ove".into()),
     }
+}
+
+fn parse_model(source: &Source) -> std::result::Result<Model, String> {
+    let header = header(&source.file)?;
+    let metadata = metadata(&header)?;
+    if !source.verified {
+        return parse_content(source, metadata);
+    }
+    // Side by side, so that the checksum costs next to no time. Parsing is safe for whatever the file holds.
+    let (checked, model) = rayon::join(|| checksum::check(&source.file), || parse_content(source, metadata));
+    checked.and(model)
+}
+
+fn parse_content(source: &Source, metadata: &HashMap<String, String>) -> std::result::Result<Model, String> {
     let card = metadata.get("ove").ok_or("no entry `ove` in the metadata")?;
     let mut card: Card = serde_json::from_str(card).map_err(|e| format!("metadata `ove`: {e}"))?;
 
-    let file = SafeTensors::deserialize(bytes).map_err(|e| e.to_string())?;
+    let file = SafeTensors::deserialize(&source.file).map_err(|e| e.to_string())?;
     let classes = card.classes.len();
     if classes == 0 || card.counts.len() != classes {
         return Err(format!("{classes} classes with {} counts", card.counts.len()));
     }
+    check_names(&card.classes)?;
     let scores = parse_scores(source, &file, &card, metadata)?;
     let features = scores.shape().features;
     if ![0, features].contains(&card.feature_names.len()) {
@@ -206,6 +241,18 @@ fn parse_scores(
         Some(ScoreOptions::Trees(_)) => trees::parse(source, file, classes).map(Scores::Trees),
         None => Err("no kind of scores in the card".into()),
     }
+}
+
+/// Checks that no two classes have the same name: a label could be either of them.
+fn check_names(classes: &[String]) -> std::result::Result<(), String> {
+    let mut numbers = Table::with_capacity(classes.len());
+    for (name, class) in classes.iter().zip(0..) {
+        let first = numbers.get_same_or_insert(hash_of_name(name), class, |other| classes[other as usize] == *name);
+        if first != class {
+            return Err(format!("the classes {first} and {class} have the same name, `{name}`"));
+        }
+    }
+    Ok(())
 }
 
 fn check_finite(table: &[f32]) -> std::result::Result<(), String> {

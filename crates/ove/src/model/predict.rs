@@ -5,7 +5,17 @@ use std::ops::Range;
 use super::Model;
 use crate::data::{Row, Rows};
 use crate::platform::pool;
-use crate::scores::{self, Prediction};
+use crate::scores::{self, Largest, Prediction};
+
+/// The largest weights of a class, with their features; those of the largest magnitude come first.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct LargestWeights {
+    /// Positive weights, which speak for the class.
+    pub positive: Vec<(u32, f32)>,
+    /// Negative weights, which speak against it.
+    pub negative: Vec<(u32, f32)>,
+}
 
 impl Model {
     /// The min(k, K) most probable classes per row, best first.
@@ -48,12 +58,33 @@ impl Model {
         self.scores.predictor().bias(class)
     }
 
-    /// The non-zero weights of a class, with their features.
+    /// The non-zero weights of a class, with their features: a list of up to all features.
+    /// [`Model::largest_weights`] takes less memory.
     ///
     /// # Panics
     /// If there is no such class.
     pub fn weights_of(&self, class: u32) -> Vec<(u32, f32)> {
-        pool::run(|| self.scores.predictor().weights_of(class))
+        let mut weights = Vec::new();
+        pool::run(|| {
+            self.scores.predictor().each_weight(class, &mut |feature, weight| weights.push((feature, weight)))
+        });
+        weights
+    }
+
+    /// The `count` largest positive and the `count` largest negative weights of a class, with their features, those of
+    /// the largest magnitude first, ties by feature.
+    ///
+    /// # Panics
+    /// If there is no such class.
+    pub fn largest_weights(&self, class: u32, count: usize) -> LargestWeights {
+        let (mut positive, mut negative) = (Largest::new(count), Largest::new(count));
+        let take = &mut |feature, weight| {
+            positive.push(feature, weight);
+            negative.push(feature, -weight);
+        };
+        pool::run(|| self.scores.predictor().each_weight(class, take));
+        let negative = negative.finish().into_iter().map(|(feature, magnitude)| (feature, -magnitude)).collect();
+        LargestWeights { positive: positive.finish(), negative }
     }
 
     /// The contribution w·x of each feature of a row to the score of a class, for the features that the model has.

@@ -159,10 +159,10 @@ impl Predictor for Factored {
         Some(self.bias[class as usize])
     }
 
-    fn weights_of(&self, class: u32) -> Vec<(u32, f32)> {
+    fn each_weight(&self, class: u32, visit: &mut dyn FnMut(u32, f32)) {
         let vector = self.class(class);
         let weights = self.features.chunks_exact(self.rank).map(|feature| product(feature, vector));
-        (0..).zip(weights).filter(|&(_, weight)| weight != 0.0).collect()
+        (0..).zip(weights).filter(|&(_, weight)| weight != 0.0).for_each(|(feature, weight)| visit(feature, weight));
     }
 
     fn probabilities(&self) -> Probabilities<'_> {

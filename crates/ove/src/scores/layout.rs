@@ -15,6 +15,9 @@ use crate::data::Examples;
 use crate::error::{Error, Result};
 use crate::platform::random::Stream;
 
+/// Number of features that may share any number of cells. Looking at the weights of all of them takes 0.2 s.
+const MOST_HASHED: usize = 1 << 26;
+
 /// The layout of features × classes weights in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
@@ -33,12 +36,18 @@ impl Layout {
     /// The layout for these examples: hashed if a number of cells is given, otherwise dense.
     ///
     /// # Errors
-    /// [`Error::Setting`] if there are fewer cells than classes.
+    /// [`Error::Setting`] if there are fewer cells than classes, or far fewer than features.
     pub fn of(examples: &Examples<'_>, cells: Option<usize>) -> Result<Self> {
         let (features, classes) = (examples.rows.features(), examples.classes);
         match cells {
             None => Ok(Layout::dense(features, classes)),
-            Some(cells) if cells >= classes => Ok(Layout::hashed(features, classes, cells)),
+            Some(cells) if cells >= classes && features <= Layout::most_hashed_features(cells) => {
+                Ok(Layout::hashed(features, classes, cells))
+            }
+            Some(cells) if cells >= classes => {
+                let must = format!("be at least {}, a quarter of the number of features", features.div_ceil(4));
+                Err(Error::setting("cells", must, cells))
+            }
             Some(cells) => Err(Error::setting("cells", format!("be at least the number of classes, {classes}"), cells)),
         }
     }
@@ -55,6 +64,14 @@ impl Layout {
     pub fn hashed(features: usize, classes: usize, cells: usize) -> Self {
         assert!(cells >= classes, "at least one cell per class");
         Layout { features, classes, form: Form::Hashed { cells } }
+    }
+
+    /// The largest number of features whose weights may share this number of cells.
+    ///
+    /// Without a limit, the features of a small file could be so many that looking at each of them takes a minute.
+    /// Training with a budget of memory stays below: its lists of features take more memory than its cells.
+    pub fn most_hashed_features(cells: usize) -> usize {
+        MOST_HASHED.max(cells.saturating_mul(size_of::<f32>())).min(u32::MAX as usize)
     }
 
     /// Number of features.
@@ -106,5 +123,23 @@ impl Layout {
             }
             Form::Hashed { .. } => 0..starts.len(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Dataset;
+
+    #[test]
+    fn far_fewer_cells_than_features_are_refused() {
+        let of = |features: usize, cells: usize| {
+            let data = Dataset::new(features, vec!["a".into(), "b".into()]);
+            Layout::of(&Examples::of(&data), Some(cells)).map_err(|error| error.to_string())
+        };
+        assert!(of(1 << 26, 2).is_ok() && of(1 << 28, 1 << 26).is_ok());
+        let expected = "`cells` must be at least 67108865, a quarter of the number of features, got 30";
+        assert_eq!(of((1 << 28) + 1, 30).unwrap_err(), expected);
+        assert!(of((1 << 28) + 1, 67_108_865).is_ok());
     }
 }

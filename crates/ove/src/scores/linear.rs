@@ -112,9 +112,9 @@ impl Predictor for Linear {
         Some(self.bias()[class as usize])
     }
 
-    fn weights_of(&self, class: u32) -> Vec<(u32, f32)> {
+    fn each_weight(&self, class: u32, visit: &mut dyn FnMut(u32, f32)) {
         let weights = (0..self.features() as u32).map(|feature| (feature, self.weight(feature, class)));
-        weights.filter(|&(_, weight)| weight != 0.0).collect()
+        weights.filter(|&(_, weight)| weight != 0.0).for_each(|(feature, weight)| visit(feature, weight));
     }
 
     fn probabilities(&self) -> Probabilities<'_> {

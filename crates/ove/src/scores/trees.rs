@@ -228,7 +228,7 @@ impl Predictor for Trees {
         None
     }
 
-    fn weights_of(&self, class: u32) -> Vec<(u32, f32)> {
+    fn each_weight(&self, class: u32, visit: &mut dyn FnMut(u32, f32)) {
         let mut sums = vec![0.0; self.features];
         for tree in &self.trees {
             let (leaf, child) = tree.place(class);
@@ -236,7 +236,7 @@ impl Predictor for Trees {
             tree.leaves.add_weights_of(leaf, child, &mut sums);
         }
         let trees = self.trees.len() as f32;
-        (0..).zip(sums).filter(|&(_, sum)| sum != 0.0).map(|(feature, sum)| (feature, sum / trees)).collect()
+        (0..).zip(sums).filter(|&(_, sum)| sum != 0.0).for_each(|(feature, sum)| visit(feature, sum / trees));
     }
 
     fn pruned(&self, threshold: f32) -> Result<Scores> {

@@ -126,6 +126,41 @@ mod tests {
         assert_eq!(table.get(1 << 20), None);
     }
 
+    /// The mean number of slots that a look-up touches.
+    fn mean_probes(names: &[String], hash: impl Fn(&str) -> u64) -> f64 {
+        let mut table = Table::default();
+        for (name, number) in names.iter().zip(0..) {
+            table.get_or_insert(hash(name), number);
+        }
+        let mask = table.slots.len() - 1;
+        let probes = |(at, (hash, _)): (usize, &(u64, u32))| at.wrapping_sub(*hash as usize) & mask;
+        let taken = table.slots.iter().enumerate().filter(|(_, slot)| slot.0 != 0);
+        1.0 + taken.map(probes).sum::<usize>() as f64 / table.taken as f64
+    }
+
+    /// Names that share their low bits in the hash that is the same everywhere would all start at the same slot.
+    #[test]
+    fn names_chosen_against_a_known_hash_are_found_at_once() {
+        use super::super::hash::{FEATURES, hash, of_process};
+        let chosen = |name: &String| hash(name.as_bytes(), FEATURES) & 0xfff == 0;
+        let chosen: Vec<String> = (0u32..).map(|n| n.to_string()).filter(chosen).take(2000).collect();
+        assert!(mean_probes(&chosen, |name| hash(name.as_bytes(), FEATURES)) > 500.0);
+        let mean = mean_probes(&chosen, of_process);
+        assert!(mean < 3.0, "{mean}");
+    }
+
+    #[test]
+    fn similar_names_are_found_at_once() {
+        use super::super::hash::of_process;
+        let kinds: [fn(u32) -> String; 3] =
+            [|n| n.to_string(), |n| format!("class {n:09}"), |n| format!("{:>300}", n << 8)];
+        for name in kinds {
+            let names: Vec<String> = (0..20_000).map(name).collect();
+            let mean = mean_probes(&names, of_process);
+            assert!(mean < 3.0, "{mean}: {}", names[0]);
+        }
+    }
+
     #[test]
     fn things_with_the_same_hash_keep_their_own_numbers() {
         let mut table = Table::default();

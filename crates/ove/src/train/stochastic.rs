@@ -35,7 +35,7 @@ use super::label_weights::LabelWeights;
 use super::optimizer::{AdagradCell, SgdCell};
 use super::run::{Outcome, Progress, Run, Start};
 use crate::data::Examples;
-use crate::data::mapped_rows::Windows;
+use crate::data::mapped_rows::{MappedRows, Windows};
 use crate::error::{Error, Result};
 use crate::options::{BoundOptions, FactoredOptions, LinearOptions, StepKind, StochasticOptions, TrainOptions};
 use crate::platform::random::Stream;
@@ -166,9 +166,10 @@ impl<'a, F: ScoreFunction> Stochastic<'a, F> {
     fn shuffle(&mut self, epoch: usize) {
         while self.shuffled <= epoch {
             let key = [self.seed, u64::MAX, self.shuffled as u64];
-            self.windows = self.examples.rows.mapped().map(|mapped| {
-                Windows::shuffle(mapped.chunks(), &key, &mut self.order, |rows| self.examples.ids_within(rows))
-            });
+            let chunks = self.examples.rows.mapped().map(MappedRows::chunks);
+            self.windows = chunks
+                .filter(|chunks| Windows::are_needed(chunks))
+                .map(|chunks| Windows::shuffle(chunks, &key, &mut self.order, |rows| self.examples.ids_within(rows)));
             if self.windows.is_none() {
                 Stream::of(&key).shuffle(&mut self.order);
             }

@@ -53,11 +53,10 @@ fn a_cache_holds_what_the_file_does() {
     check("a.tsv", titles, &TextOptions { ngrams: 2, min_df: 2, ..options });
 }
 
-/// What is learnt does not depend on where the rows lie; the stochastic solver only takes them in another order.
+/// What is learnt does not depend on where the rows lie, as long as they fit in a window of the stochastic solver.
 #[test]
 fn training_from_disk_is_training() {
     use crate::scores::Linear;
-    use crate::train::batch::bound;
     use crate::train::{Start, Training};
     use crate::{Examples, Scores, TrainOptions, synthetic, with_threads};
     use serde_json::json;
@@ -85,9 +84,8 @@ fn training_from_disk_is_training() {
     let batch = options(json!({ "solver": "batch", "l2": 1.0, "iterations": 50 }));
     assert_eq!(fit(&cached, &batch), fit(&data, &batch));
     let stochastic = options(json!({ "epochs": 20, "batch": 8 }));
-    let (on_disk, in_memory) = (fit(&cached, &stochastic), fit(&data, &stochastic));
-    let [a, b] = [&on_disk, &in_memory].map(|linear| bound(&Examples::of(&data), &stochastic, linear));
-    assert!((a / b - 1.0).abs() < 0.05, "{a} {b}");
+    let on_disk = fit(&cached, &stochastic);
+    assert_eq!(on_disk, fit(&data, &stochastic));
     assert_eq!(with_threads(1, || fit(&cached, &stochastic)).unwrap(), on_disk);
 }
 
@@ -296,7 +294,7 @@ fn what_a_stranger_writes_is_refused_by_what_is_wrong_with_it() {
     assert_eq!(hostile("terms", &[u32::from_le_bytes(*b"a\nbb")]), "/terms: the list of terms is cut short");
     assert_eq!(
         hostile("terms", &[u32::from_le_bytes(*b"abb\n")]),
-        "/terms: 2 weights for 1 terms do not match the text settings, which need 1"
+        "/terms: expected 2 terms, one per feature, found 1"
     );
     assert!(hostile("terms", &[u32::MAX]).starts_with("/terms: terms: invalid utf-8"));
 }

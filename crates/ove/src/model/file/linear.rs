@@ -7,6 +7,9 @@ use super::{Source, check_finite, floats};
 use crate::scores::layout::Layout;
 use crate::scores::{Linear, SparseLinear};
 
+/// Features are 32-bit numbers.
+const MOST: usize = u32::MAX as usize;
+
 /// Reads dense or hashed weights.
 pub(super) fn parse(
     source: &Source,
@@ -52,14 +55,17 @@ fn bias_of<'a>(file: &SafeTensors<'a>, classes: usize) -> Result<&'a [u8], Strin
 /// The layout of a tensor of weights.
 fn layout(shape: &[usize], classes: usize, hashed: Option<&String>) -> Result<Layout, String> {
     match (shape, hashed) {
-        (&[features, columns], None) if columns == classes => Ok(Layout::dense(features, classes)),
+        (&[features, columns], None) if columns == classes && features <= MOST => Ok(Layout::dense(features, classes)),
         (&[_, _], None) => Err(format!("weights {shape:?} for {classes} classes")),
         (_, None) => Err("weights that are not a matrix".into()),
-        (&[cells], Some(features)) if cells >= classes => match features.parse() {
-            // Features are 32-bit numbers.
-            Ok(features) if features <= u32::MAX as usize => Ok(Layout::hashed(features, classes, cells)),
-            _ => Err(format!("hashed_features `{features}`, which is not a number up to {}", u32::MAX)),
-        },
+        (&[cells], Some(features)) if cells >= classes => {
+            // The one count that the size of the file does not limit by itself.
+            let most = Layout::most_hashed_features(cells);
+            match features.parse() {
+                Ok(features) if features <= most => Ok(Layout::hashed(features, classes, cells)),
+                _ => Err(format!("hashed_features `{features}`: expected a number up to {most} for {cells} cells")),
+            }
+        }
         (_, Some(_)) => Err(format!("hashed weights {shape:?} for {classes} classes")),
     }
 }
