@@ -62,7 +62,7 @@ BUILT := cargo test --workspace --no-run --quiet
 valgrind-test:
 	@if command -v valgrind >/dev/null; then valgrind --quiet --error-exitcode=1 "$(UNIT_TESTS)" platform::; \
 	else echo "valgrind is not installed: skipped"; fi
-UNIT_TESTS = $(shell cargo test --workspace --no-run 2>&1 | sed -n 's|.*unittests src/lib.rs (\(.*\))|\1|p')
+UNIT_TESTS = $(shell cargo test --workspace --no-run 2>&1 | sed -n 's|.*unittests src/lib.rs (\(.*/ove-[0-9a-f]*\))|\1|p')
 
 fuzz:
 	fuzz/run
