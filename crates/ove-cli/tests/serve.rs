@@ -250,7 +250,7 @@ fn what_cannot_be_read_has_its_status_and_its_reason() {
     for (body, error) in [
         (json!([]), "the body must be a JSON object"),
         (json!({}), "`text`, `texts` or `features` must be given"),
-        (json!({ "text": null }), "`text`, `texts` or `features` must be given"),
+        (json!({ "text": null }), "text: expected a value, got null; leave the field out"),
         (json!({ "text": ["a"] }), "text: invalid type: sequence, expected a string"),
         (json!({ "texts": ["a", 1] }), "texts[1]: invalid type: integer `1`, expected a string"),
         (json!({ "texts": [] }), "texts: expected 1 to 1000 rows, got 0"),
@@ -259,6 +259,7 @@ fn what_cannot_be_read_has_its_status_and_its_reason() {
         (json!({ "text": "a", "topp": 3 }), "unknown field `topp`, expected one of `text`, `texts`, `features`, `top`"),
         (json!({ "text": "a", "top": 0 }), "top: expected a whole number from 1 to 1000, got 0"),
         (json!({ "text": "a", "top": 2.5 }), "top: expected a whole number from 1 to 1000, got 2.5"),
+        (json!({ "text": "a", "top": null }), "top: expected a value, got null; leave the field out"),
         (json!({ "features": { "sea": "x" } }), "features.sea: invalid type: string \"x\", expected f64"),
         (json!({ "features": [{}, 3] }), "features[1]: invalid type: integer `3`, expected a map"),
         (

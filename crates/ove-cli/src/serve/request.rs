@@ -189,8 +189,12 @@ impl Explain {
 /// A body as the fields it may have; an error starts with the path of the value that it is about.
 fn parse<T: DeserializeOwned>(value: Value) -> Result<T, Fault> {
     // Of an array, serde would take the fields of a struct in order.
-    if !value.is_object() {
+    let Some(fields) = value.as_object() else {
         return Err(Fault::unprocessable("the body must be a JSON object"));
+    };
+    // serde would take null for a field that is absent.
+    if let Some((field, _)) = fields.iter().find(|(_, value)| value.is_null()) {
+        return Err(Fault::unprocessable(format!("{field}: expected a value, got null; leave the field out")));
     }
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
