@@ -237,7 +237,7 @@ fn trees_ask_for_a_forest_and_are_never_asked_for_in_vain() {
         ("--solver batch", "`solver` must be left out for trees, which have their own, got batch"),
         ("--solver stochastic", "`solver` must be left out for trees, which have their own, got stochastic"),
         ("--from fruit.model", "`trees` is a setting of trees, which linear scores do not use"),
-        ("--objective merged", "`objective` is a setting of linear and factored scores, which trees do not use"),
+        ("--merge 3", "`merge` is a setting of linear and factored scores, which trees do not use"),
     ] {
         contains(&dir.run(&format!("train fruit.svm -o few.model --trees 2 {other}")).refused(), message);
     }

@@ -155,6 +155,11 @@ pub struct FactoredOptions {
 pub struct TreeOptions {
     /// Number of trees in the ensemble.
     pub trees: usize,
+    /// The second stage: number of the trees' best classes of a row that are the rivals of its labels, and that are
+    /// ranked again in a prediction; 0 for trees alone.
+    pub rivals: usize,
+    /// The objective of the second stage.
+    pub objective: Objective,
 }
 
 /// The settings of the objective.
@@ -245,7 +250,7 @@ impl Default for FactoredOptions {
 
 impl Default for TreeOptions {
     fn default() -> Self {
-        TreeOptions { trees: 3 }
+        TreeOptions { trees: 3, rivals: 20, objective: Objective::Merged }
     }
 }
 
@@ -403,7 +408,7 @@ impl TrainOptions {
                 at_least_one("rank", Some(factored.rank))?;
                 factored.stochastic.check(factored.bound.objective)
             }
-            Some(ScoreOptions::Trees(trees)) => at_least_one("trees", Some(trees.trees)),
+            Some(ScoreOptions::Trees(trees)) => trees.check(),
         }
     }
 
@@ -420,9 +425,12 @@ impl TrainOptions {
         Ok(())
     }
 
-    /// The objective of linear or factored scores; trees have none.
+    /// The objective of linear or factored scores, or of the second stage of trees, if there is one.
     pub fn objective(&self) -> Option<Objective> {
-        self.bound().map(|bound| bound.objective)
+        match self.scores.as_ref()? {
+            ScoreOptions::Trees(trees) => (trees.rivals > 0).then_some(trees.objective),
+            _ => self.bound().map(|bound| bound.objective),
+        }
     }
 
     /// The settings of the objective of linear or factored scores.
@@ -440,6 +448,18 @@ impl TrainOptions {
             ScoreOptions::Linear(LinearOptions { solver: Solver::Stochastic(stochastic), .. }) => Some(stochastic),
             ScoreOptions::Factored(factored) => Some(&factored.stochastic),
             _ => None,
+        }
+    }
+}
+
+impl TreeOptions {
+    fn check(&self) -> Result<()> {
+        at_least_one("trees", Some(self.trees))?;
+        match self.objective {
+            Objective::Merged | Objective::OneVsEach => Ok(()),
+            // With all rivals of a label in one sum, a sampled softmax and the merged objective are the same; the others
+            // need all classes.
+            other => Err(Error::setting("objective", "be merged or one-vs-each for the second stage of trees", other)),
         }
     }
 }

@@ -29,7 +29,7 @@ pub use prediction::Prediction;
 pub use softmax::probabilities;
 pub(crate) use softmax::{SoftmaxScores, all_scores};
 pub use sparse_linear::SparseLinear;
-pub use trees::{Calibration, Trees};
+pub use trees::{Calibration, Mix, Trees};
 
 /// A trained score function.
 #[derive(Debug, Clone, PartialEq)]

@@ -20,6 +20,7 @@ mod options;
 mod paper;
 mod read;
 mod roundtrip;
+mod second_stage;
 mod solvers;
 mod text;
 mod training;

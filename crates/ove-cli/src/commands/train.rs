@@ -8,7 +8,7 @@ use ove::io::read::class_weights;
 use ove::options::{LinearOptions, ScoreOptions, Solver};
 use ove::text::Text;
 use ove::train::FitStart;
-use ove::{Dataset, Error, Model, TrainOptions};
+use ove::{Dataset, Error, Model, Scores, TrainOptions};
 use serde_json::{Value, json};
 
 use super::evaluate;
@@ -178,6 +178,11 @@ fn note_choices(given: &TrainOptions, model: &Model) {
     let chosen = &model.card.options;
     if let (None, Some(epochs), Some(ScoreOptions::Trees(trees))) = (given.epochs, chosen.epochs, &chosen.scores) {
         note!("{} trees, {epochs} epochs: chosen on held-out rows", trees.trees);
+    }
+    if let Scores::Trees(trees) = &model.scores
+        && let Some(mix) = trees.second_stage()
+    {
+        note!("second stage over {} classes per row, with κ {:.2}: chosen on held-out rows", mix.rivals, mix.kappa);
     }
     if let Some(ScoreOptions::Linear(LinearOptions { cells: Some(cells), .. })) = &chosen.scores {
         note!("weights are hashed to {cells} cells to fit in --memory");

@@ -17,10 +17,12 @@ use super::choice;
 #[derive(clap::Args, Serialize)]
 #[command(next_help_heading = "Objective")]
 pub struct ObjectiveFlags {
-    /// Objective to maximise [default: one-vs-each; sampled-softmax for factored scores]
+    /// Objective to maximise [default: one-vs-each; sampled-softmax for factored scores, merged for the second stage of
+    /// trees]
     ///
     /// softmax is the exact log probability; one-vs-each is the paper's lower bound on it, merged a tighter bound, and
-    /// bouchard Bouchard's bound. sampled-softmax is the softmax over the label and sampled negatives, not a bound.
+    /// bouchard Bouchard's bound. sampled-softmax is the softmax over the label and sampled negatives, not a bound. The
+    /// second stage of trees (--rivals) is trained by merged or one-vs-each.
     #[arg(long, value_parser = choice!(Objective))]
     pub objective: Option<Objective>,
     /// For merged: number of most frequent classes in one logarithm; with --sampler rivals, the row's rivals are used
@@ -153,7 +155,7 @@ pub struct TrainFlags {
     ///
     /// linear has a weight per feature and class; factored has a vector per feature and per class; trees search a few
     /// clusters of about √K classes per row. If it is not given, other flags imply it: --rank implies factored, --trees
-    /// implies trees, and any flag of the objective or a solver implies linear.
+    /// or --rivals implies trees, and any flag of the objective or a solver implies linear.
     #[arg(long, value_parser = choice!(ScoreKind))]
     scores: Option<ScoreKind>,
     /// Solver of linear scores: stochastic gradients with sampled negatives, or L-BFGS on all rows (batch); `forest` is
@@ -166,6 +168,12 @@ pub struct TrainFlags {
     /// For trees: number of trees in the ensemble [default: 3]
     #[arg(long, value_name = "N")]
     trees: Option<usize>,
+    /// For trees: number of their best classes per row that are the rivals of its labels in a second stage, trained by
+    /// the bound, which ranks these classes again; 0 for trees alone [default: 20]
+    ///
+    /// The second stage is dropped where it does not help on held-out rows, and needs 5,000 rows to be trained.
+    #[arg(long, value_name = "N")]
+    rivals: Option<usize>,
     /// Do not apply the L2 penalty to the biases
     #[arg(long)]
     #[serde(skip)]

@@ -39,7 +39,7 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     classes_: npt.NDArray[Any]
     """The labels, in the order of the columns of every result."""
     bound_: float | None
-    """The objective that training reached, summed over all rows, without the penalty; None for trees."""
+    """The objective that training reached, summed over all rows, without the penalty; None for trees alone."""
     history_: dict[str, npt.NDArray[Any]]
     """The bound during training: arrays `updates` (rows visited, or evaluations of the batch solver) and `bound`."""
     settings_: dict[str, Any]

@@ -30,8 +30,8 @@ class OneVsEachClassifier(Classifier):
     ----------
     objective : {"one-vs-each", "merged", "softmax", "bouchard", "sampled-softmax"}, \
 default "one-vs-each"; factored "sampled-softmax"
-        Linear and factored: what is maximised: the bound of the paper, a tighter bound, the exact log probability,
-        Bouchard's bound, or the log probability among the classes that are drawn.
+        What is maximised: the bound of the paper, a tighter bound, the exact log probability, Bouchard's bound, or the
+        log probability among the classes that are drawn. The second stage of trees has `merged`, or `one-vs-each`.
     scores : {"linear", "factored", "trees"}, optional
         How a row and the weights make scores: a weight for each feature and class; a vector for each feature and each
         class, so that memory grows with their number and not with the product; or trees over the classes. If not
@@ -40,6 +40,9 @@ default "one-vs-each"; factored "sampled-softmax"
         Factored: length of the vectors.
     trees : int, default 3
         Trees: number of trees that vote.
+    rivals : int, default 20
+        Trees: number of their best classes per row that are the rivals of its labels in a second stage, which ranks these
+        classes again; 0 for trees alone. It is dropped where it does not help on held-out rows, and needs 5,000 rows.
     solver : {"stochastic", "batch"}, default "stochastic"
         Linear: subsampled rows and classes, or L-BFGS on the full sum. "forest" is another name of `scores="trees"`.
     classes : int, default 5; factored 50
@@ -107,7 +110,7 @@ default "one-vs-each"; factored "sampled-softmax"
         The settings that the model was trained with, including those that were chosen for it.
     bound_ : float or None
         The objective that training reached, summed over all rows, without the penalty: exact from the batch solver, an
-        unbiased estimate from the stochastic one. None for trees.
+        unbiased estimate from the stochastic one. For trees, that of the second stage; None without one.
     history_ : dict of arrays
         The bound during training: `updates` and `bound`.
 
@@ -133,6 +136,7 @@ default "one-vs-each"; factored "sampled-softmax"
         scores: ScoreKind | None = None,
         rank: int | None = None,
         trees: int | None = None,
+        rivals: int | None = None,
         solver: Solver | None = None,
         classes: int | None = None,
         sampler: Sampler | None = None,
@@ -159,6 +163,7 @@ default "one-vs-each"; factored "sampled-softmax"
         self.scores = scores
         self.rank = rank
         self.trees = trees
+        self.rivals = rivals
         self.solver = solver
         self.classes = classes
         self.sampler = sampler
@@ -184,7 +189,8 @@ default "one-vs-each"; factored "sampled-softmax"
     def explain(self, x: Any, label: Any) -> list[tuple[Any, float]]:
         """What each feature of one row adds to the score of a label: weight times value, the largest first.
 
-        These numbers and the bias of the label sum to its score; for trees they are means over the trees.
+        These numbers and the bias of the label sum to its score; for trees they are means over the trees, and those of the second
+        stage.
 
         Parameters
         ----------

@@ -29,8 +29,8 @@ class TextClassifier(Classifier):
         Count a term 1 + ln(count) times.
     idf : bool, default True
         Weight a term by its inverse document frequency.
-    objective, scores, rank, trees, solver, classes, sampler, epochs, learning_rate, l2, penalty_on_bias, merge, \
-power, batch, step, schedule, tolerance, iterations, memory, calibrate, class_weight, warm_start, random_state, \
+    objective, scores, rank, trees, rivals, solver, classes, sampler, epochs, learning_rate, l2, penalty_on_bias, \
+merge, power, batch, step, schedule, tolerance, iterations, memory, calibrate, class_weight, warm_start, random_state, \
 n_jobs, verbose :
         As in `OneVsEachClassifier`. A fit that starts from an earlier one keeps its vocabulary.
 
@@ -62,6 +62,7 @@ n_jobs, verbose :
         scores: ScoreKind | None = None,
         rank: int | None = None,
         trees: int | None = None,
+        rivals: int | None = None,
         solver: Solver | None = None,
         classes: int | None = None,
         sampler: Sampler | None = None,
@@ -93,6 +94,7 @@ n_jobs, verbose :
         self.scores = scores
         self.rank = rank
         self.trees = trees
+        self.rivals = rivals
         self.solver = solver
         self.classes = classes
         self.sampler = sampler
@@ -118,7 +120,8 @@ n_jobs, verbose :
     def explain(self, text: str, label: Any) -> list[tuple[str, float]]:
         """What each word of a text adds to the score of a label: weight times value, the largest first.
 
-        These numbers and the bias of the label sum to its score; for trees they are means over the trees.
+        These numbers and the bias of the label sum to its score; for trees they are means over the trees, and those of the second
+        stage.
         """
         found = self._contributions([text], label)
         return [(f"feature {feature}" if name is None else name, weight) for feature, name, weight in found]

@@ -30,7 +30,7 @@ def history(model: Classifier, ax: Axes | None = None) -> Axes:
     """
     curve = model.history_
     if len(curve["updates"]) == 0:
-        raise ValueError("the model has no history: trees have no bound")
+        raise ValueError("the model has no history: trees alone have no bound")
     ax = ax or _axes()
     ax.plot(curve["updates"], curve["bound"], marker="." if len(curve["updates"]) < 50 else None)
     updates = "evaluations" if model.settings_["solver"] == "batch" else "rows visited"

@@ -2,7 +2,8 @@
 //!
 //! Each kind of scores has its own tensors. Linear scores have `weights` (features × classes) and `bias`; hashed
 //! weights are a list of cells, and the metadata entry `hashed_features` is the number of features. Factored scores
-//! have `feature_vectors`, `class_vectors` and `bias`. Pruned weights and trees have sparse blocks. A model trained on
+//! have `feature_vectors`, `class_vectors` and `bias`. Pruned weights and trees have sparse blocks, and a second stage of trees has the
+//! weights of each class. A model trained on
 //! raw text also has `terms` (UTF-8, one per line) and `idf`, a weight per term: a million of them load faster from
 //! tensors than from JSON. The metadata entry `ove` is the [`Card`] as JSON, `version` the version of this layout, and
 //! `checksum` that of the rest of the file. Files are written atomically, to a temporary file that is synced and renamed.
@@ -35,7 +36,7 @@ use crate::platform::{memory, pool};
 use crate::scores::Scores;
 use crate::text::{self, Table, Text, TextOptions, hash_of_name};
 
-const VERSION: &str = "6";
+const VERSION: &str = "7";
 
 impl Model {
     /// Writes the model to a file, atomically.

@@ -21,8 +21,8 @@ impl TrainOptions {
     /// Builds options from settings by name, such as `{"objective": "merged", "epochs": 3}`.
     ///
     /// Names are those of the fields, with `_` or `-`; null stands for a setting that is not given. If `scores` is not
-    /// given, settings that are specific to a score function select it: `rank` selects factored scores, `trees` selects
-    /// trees, and any setting of the objective or a solver selects linear scores.
+    /// given, settings that are specific to a score function select it: `rank` selects factored scores, `trees` or
+    /// `rivals` select trees, and any setting of the objective or a solver selects linear scores.
     ///
     /// # Errors
     /// [`Error::Setting`] for a value out of range, [`Error::Unused`] for a setting that the chosen scores and solver
@@ -88,7 +88,7 @@ fn implied(list: &Map<String, Value>, solver: Option<SolverKind>) -> Option<Scor
     let has = |name: &str| list.contains_key(name);
     if has("rank") {
         Some(ScoreKind::Factored)
-    } else if has("trees") {
+    } else if has("trees") || has("rivals") {
         Some(ScoreKind::Trees)
     } else if solver.is_some() || !list.is_empty() {
         Some(ScoreKind::Linear)
@@ -210,7 +210,7 @@ fn kind_of(name: &str) -> &'static str {
         None if name == "calibrate" => "be true or false",
         Some(Value::Number(number)) if number.is_f64() => "be a number",
         None | Some(Value::Null) if ["l2", "learning_rate"].contains(&name) => "be a number",
-        _ if ["seed", "merge"].contains(&name) => "be an integer of at least 0",
+        _ if ["seed", "merge", "rivals"].contains(&name) => "be an integer of at least 0",
         None | Some(Value::Number(_) | Value::Null) => "be an integer of at least 1",
         _ => "be a name",
     }

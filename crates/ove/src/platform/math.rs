@@ -116,6 +116,20 @@ vectorised! {
     }
 }
 
+/// Σ x_d w_d over the entries of a sparse row, in four sums, so that an addition need not wait for the one before it.
+#[inline]
+pub fn sparse_dot(indices: &[u32], values: &[f32], weight: impl Fn(u32) -> f32) -> f32 {
+    let ((four_indices, indices), (four_values, values)) = (indices.as_chunks::<4>(), values.as_chunks::<4>());
+    let mut sums = [0.0; 4];
+    for (indices, values) in four_indices.iter().zip(four_values) {
+        for lane in 0..4 {
+            sums[lane] += values[lane] * weight(indices[lane]);
+        }
+    }
+    let rest: f32 = indices.iter().zip(values).map(|(&d, &x)| x * weight(d)).sum();
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
+}
+
 /// Σ term(aᵢ, bᵢ) in eight lanes, for use within `vectorised` functions.
 #[inline(always)]
 pub fn lanes<A: Copy, B: Copy, S>(a: &[A], b: &[B], term: impl Fn(A, B) -> S) -> S

@@ -24,10 +24,12 @@
 mod beam;
 mod ensemble;
 mod probabilities;
+mod second_stage;
 
 pub use beam::{BeamScores, Search};
 pub use ensemble::Scratch;
 pub(crate) use probabilities::Paths;
+pub use second_stage::{ClassWeights, Mix, SecondStage};
 
 use std::ops::Range;
 
@@ -38,7 +40,7 @@ use super::{Measured, OwnProbabilities, Prediction, Predictor, Probabilities, Sc
 use crate::data::Row;
 use crate::error::{Error, Result};
 use crate::io::tensors::Tensor;
-use crate::platform::elementary::{exp, powf};
+use crate::platform::elementary::{exp, ln, powf};
 
 /// An ensemble of trees over the same classes.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,6 +50,8 @@ pub struct Trees {
     trees: Vec<Tree>,
     /// The parameters of calibrated probabilities.
     pub calibration: Calibration,
+    /// The second stage, if there is one.
+    pub(crate) second_stage: Option<SecondStage>,
 }
 
 /// The parameters that map energies and votes to calibrated probabilities.
@@ -110,7 +114,7 @@ impl Trees {
     /// If there is no tree.
     pub(crate) fn new(features: usize, trees: Vec<Tree>, calibration: Calibration) -> Self {
         let classes = trees[0].order.len();
-        Trees { features, classes, trees, calibration }
+        Trees { features, classes, trees, calibration, second_stage: None }
     }
 
     /// Number of features.
@@ -121,6 +125,11 @@ impl Trees {
     /// Number of classes.
     pub fn classes(&self) -> usize {
         self.classes
+    }
+
+    /// How the second stage is combined with the votes, if there is one.
+    pub fn second_stage(&self) -> Option<Mix> {
+        self.second_stage.as_ref().map(SecondStage::mix)
     }
 
     /// Number of non-zero weights.
@@ -136,18 +145,80 @@ impl Trees {
         count: usize,
         scratch: &mut Scratch,
     ) -> Vec<Vec<Prediction>> {
-        let mut top: Vec<_> = found.iter().map(|found| self.votes(found, count, scratch)).collect();
+        let candidates = self.candidates();
+        let mut top = self.ranked(rows, found, count.max(candidates), scratch);
         if let Some(power) = self.calibration.vote_power {
-            top.iter_mut().flatten().for_each(|found| found.probability = powf(found.probability, power.into()));
-            return top;
+            let probability = |votes: f64| powf(votes.min(1.0), power.into());
+            top.iter_mut().flatten().for_each(|found| found.probability = probability(found.probability));
+        } else {
+            self.share(rows, found, &mut top);
         }
+        top.iter_mut().for_each(|top| top.truncate(count));
+        top
+    }
+
+    /// Number of candidates of the second stage; 0 if there is none.
+    pub(crate) fn candidates(&self) -> usize {
+        self.second_stage.as_ref().map_or(0, |second| second.mix().rivals)
+    }
+
+    /// The up to `count` classes with the most votes per row, corrected by the second stage.
+    pub(crate) fn ranked(
+        &self,
+        rows: &[Row<'_>],
+        found: &[BeamScores],
+        count: usize,
+        scratch: &mut Scratch,
+    ) -> Vec<Vec<Prediction>> {
+        let mut top: Vec<_> = found.iter().map(|found| self.votes(found, count, scratch)).collect();
+        if let Some(second) = &self.second_stage {
+            second.correct(rows, &mut top, self.calibration.vote_power.is_some(), &mut scratch.dense);
+        }
+        top
+    }
+
+    /// Replaces votes by probabilities that sum to one over all classes. Candidates of the second stage share what they
+    /// have together in proportion to their corrected votes.
+    fn share(&self, rows: &[Row<'_>], found: &mut [BeamScores], top: &mut [Vec<Prediction>]) {
         let classes: Vec<Vec<u32>> = top.iter().map(|top| top.iter().map(|found| found.class).collect()).collect();
         self.score_leaves_of(rows, found, &classes);
         for (((top, classes), &row), found) in top.iter_mut().zip(&classes).zip(rows).zip(&*found) {
             let logs = self.log_probabilities_of(row, found, classes, self.calibration.temperature);
-            top.iter_mut().zip(logs).for_each(|(found, log)| found.probability = exp(log));
+            let count = self.candidates().min(top.len());
+            let (of_all, mass): (f64, f64) =
+                (top[..count].iter().map(|found| found.probability).sum(), logs[..count].iter().map(|&log| exp(log)).sum());
+            let (candidates, others) = top.split_at_mut(count);
+            candidates.iter_mut().for_each(|found| found.probability *= mass / of_all);
+            others.iter_mut().zip(&logs[count..]).for_each(|(found, &log)| found.probability = exp(log));
         }
-        top
+    }
+
+    /// The candidates of each row, with probabilities that sum to one over all classes.
+    fn shared(
+        &self,
+        rows: &[Row<'_>],
+        found: &mut [BeamScores],
+        top: &[Vec<Prediction>],
+        scratch: &mut Scratch,
+    ) -> Vec<Vec<Prediction>> {
+        let count = self.candidates();
+        if count == 0 {
+            return vec![Vec::new(); rows.len()];
+        }
+        if self.calibration.vote_power.is_none() {
+            return top.iter().map(|top| top[..count.min(top.len())].to_vec()).collect();
+        }
+        let mut shared = self.ranked(rows, found, count, scratch);
+        self.share(rows, found, &mut shared);
+        shared
+    }
+
+    /// log p of the labels of a row, given its candidates with their probabilities.
+    fn log_probability_of(&self, row: Row<'_>, found: &BeamScores, candidates: &[Prediction], label: u32) -> f64 {
+        match candidates.iter().find(|candidate| candidate.class == label) {
+            Some(candidate) => ln(candidate.probability.max(f64::MIN_POSITIVE)),
+            None => self.log_probability(row, found, label),
+        }
     }
 
     /// Completes the top-k classes from the leaves that were not searched.
@@ -157,7 +228,9 @@ impl Trees {
         let mut others: Vec<u32> =
             (0..).take(self.classes).filter(|class| top.iter().all(|p| p.class != *class)).collect();
         others.sort_by(|&a, &b| logs[b as usize].total_cmp(&logs[a as usize]).then(a.cmp(&b)));
-        let found = |class: u32| Prediction { class, probability: exp(logs[class as usize]) };
+        // A class outside the searched leaves may be more probable than the last one that the second stage has ranked.
+        let most = top.last().map_or(f64::INFINITY, |found| found.probability);
+        let found = |class: u32| Prediction { class, probability: exp(logs[class as usize]).min(most) };
         top.extend(others.into_iter().take(k - top.len()).map(found));
     }
 
@@ -166,6 +239,23 @@ impl Trees {
         match self.calibration.vote_power {
             Some(power) => powf(prediction.probability, 1.0 / f64::from(power)),
             None => exp(self.log_probabilities_of(row, found, &[prediction.class], 1.0)[0]),
+        }
+    }
+}
+
+impl Trees {
+    /// Replaces log probabilities of the trees by those of the second stage, for the candidates of each row. If rows have
+    /// several labels, other classes do not exceed them.
+    fn replace_candidates(&self, rows: &[Row<'_>], out: &mut [f64]) {
+        let mut found = self.search(rows, Search::Nearest);
+        let top = self.top(rows, &mut found, self.candidates(), &mut Scratch::default());
+        for (top, out) in top.iter().zip(out.chunks_mut(self.classes)) {
+            let logs = top.iter().map(|found| (found.class, ln(found.probability.max(f64::MIN_POSITIVE))));
+            if self.calibration.vote_power.is_some() {
+                let least = logs.clone().map(|(_, log)| log).fold(0.0, f64::min);
+                out.iter_mut().for_each(|log| *log = log.min(least));
+            }
+            logs.for_each(|(class, log)| out[class as usize] = log);
         }
     }
 }
@@ -190,18 +280,24 @@ impl OwnProbabilities for Trees {
             let found = self.search(rows, Search::All);
             let logs = found.iter().zip(out.chunks_mut(self.classes));
             logs.for_each(|(found, out)| self.all_log_probabilities(found, out));
+            if self.second_stage.is_some() {
+                self.replace_candidates(rows, out);
+            }
         });
     }
 
     fn measure(&self, rows: &[Row<'_>], labels: &(dyn Fn(usize) -> Vec<u32> + Sync), k: usize) -> Vec<Measured> {
         self.search_batches(rows, Search::Nearest, |piece, found, scratch| {
-            let tops = self.top(&rows[piece.clone()], found, k, scratch);
-            let of_row = |((n, found), top): ((usize, &mut BeamScores), Vec<Prediction>)| Measured {
-                raw_confidence: self.uncalibrated(rows[n], found, top[0]),
-                log_probability: labels(n).iter().map(|&label| self.log_probability(rows[n], found, label)).sum(),
-                top,
+            let of_piece = &rows[piece.clone()];
+            let mut tops = self.top(of_piece, found, k.max(self.candidates()), scratch);
+            let shared = self.shared(of_piece, found, &tops, scratch);
+            let of_row = |(((n, found), mut top), shared): (((usize, &mut BeamScores), Vec<Prediction>), Vec<Prediction>)| {
+                let of_label = |&label: &u32| self.log_probability_of(rows[n], found, &shared, label);
+                let log_probability = labels(n).iter().map(of_label).sum();
+                top.truncate(k);
+                Measured { raw_confidence: self.uncalibrated(rows[n], found, top[0]), log_probability, top }
             };
-            piece.zip(found).zip(tops).map(of_row).collect()
+            piece.zip(found).zip(tops.drain(..)).zip(shared).map(of_row).collect()
         })
     }
 }
@@ -212,16 +308,17 @@ impl Predictor for Trees {
     }
 
     fn weight_count(&self) -> usize {
-        self.weights()
+        self.weights() + self.second_stage.as_ref().map_or(0, SecondStage::weight_count)
     }
 
-    /// The mean over trees of the sum of weights on the path to the class.
+    /// The mean over trees of the sum of weights on the path to the class, and κ times that of the second stage.
     fn weight(&self, feature: u32, class: u32) -> f32 {
         let of_tree = |tree: &Tree| {
             let (leaf, child) = tree.place(class);
             tree.root.weight_of(feature, 0, leaf) + tree.leaves.weight_of(feature, leaf, child)
         };
-        self.trees.iter().map(of_tree).sum::<f32>() / self.trees.len() as f32
+        let of_trees = self.trees.iter().map(of_tree).sum::<f32>() / self.trees.len() as f32;
+        of_trees + self.second_stage.as_ref().map_or(0.0, |second| second.weight(feature, class))
     }
 
     fn bias(&self, _: u32) -> Option<f32> {
@@ -236,7 +333,11 @@ impl Predictor for Trees {
             tree.leaves.add_weights_of(leaf, child, &mut sums);
         }
         let trees = self.trees.len() as f32;
-        (0..).zip(sums).filter(|&(_, sum)| sum != 0.0).for_each(|(feature, sum)| visit(feature, sum / trees));
+        sums.iter_mut().for_each(|sum| *sum /= trees);
+        if let Some(second) = &self.second_stage {
+            second.each_weight(class, |feature, weight| sums[feature as usize] += weight);
+        }
+        (0..).zip(sums).filter(|&(_, sum)| sum != 0.0).for_each(|(feature, sum)| visit(feature, sum));
     }
 
     fn pruned(&self, threshold: f32) -> Result<Scores> {
@@ -244,6 +345,7 @@ impl Predictor for Trees {
         for tree in &mut pruned.trees {
             [&mut tree.root, &mut tree.leaves].into_iter().for_each(|blocks| blocks.prune(threshold));
         }
+        pruned.second_stage = self.second_stage.as_ref().map(|second| second.pruned(threshold));
         Ok(Scores::Trees(pruned))
     }
 
@@ -262,9 +364,10 @@ impl Predictor for Trees {
     fn are_finite(&self) -> bool {
         let mut blocks = self.trees.iter().flat_map(|tree| [&tree.root, &tree.leaves]);
         blocks.all(|blocks| blocks.entries().all(|(_, _, entry)| entry.weight().is_finite()))
+            && self.second_stage.as_ref().is_none_or(SecondStage::is_finite)
     }
 
-    /// The blocks of all trees, each tree's root before its leaves, and
+    /// The blocks of all trees, each tree's root before its leaves, the second stage if there is one, and
     ///
     /// ```text
     /// calibration  2            τ and γ; 0 if there is no γ
@@ -276,12 +379,13 @@ impl Predictor for Trees {
         let leaves: Vec<u32> = self.trees.iter().map(|tree| tree.leaves.nodes() as u32).collect();
         let order: Vec<u32> = self.trees.iter().flat_map(|tree| &tree.order).copied().collect();
         let blocks: Vec<_> = self.trees.iter().flat_map(|tree| [&tree.root, &tree.leaves]).collect();
+        let second = self.second_stage.as_ref().map(SecondStage::tensors).unwrap_or_default();
         let own = [
             Tensor::owned("calibration", "F32", &[temperature, vote_power.unwrap_or(0.0)]),
             Tensor::owned("leaves", "U32", &leaves),
             Tensor::owned("order", "U32", &order),
         ];
-        own.into_iter().chain(SparseBlocks::tensors(&blocks)).collect()
+        own.into_iter().chain(SparseBlocks::tensors(&blocks)).chain(second).collect()
     }
 }
 

@@ -11,7 +11,7 @@ const LISTS: u64 = 1 << 30;
 const LIST_BYTES: u64 = 32;
 
 /// Bytes per weight of trees: a weight and its index, during training and again for prediction.
-const TREE_BYTES: u64 = 12;
+pub(super) const TREE_BYTES: u64 = 12;
 
 /// Switches linear scores to hashed weights if a dense table exceeds the budget, before anything is allocated.
 ///
@@ -65,6 +65,18 @@ pub(super) fn fit_to_memory(
         }
         _ => Ok(()),
     }
+}
+
+/// Fails if the second stage of trees exceeds the budget.
+pub(super) fn check_second_stage(memory: Bytes, rivals: usize, bytes: u64) -> Result<()> {
+    if bytes <= memory.0 {
+        return Ok(());
+    }
+    let needed = Bytes(bytes);
+    Err(Error::Mismatch(format!(
+        "the second stage with {rivals} rivals per row needs more than {needed}; `memory` allows {memory}; try fewer \
+         `rivals`, or 0 for trees alone"
+    )))
 }
 
 /// Fails if the weights of trees exceed the budget.

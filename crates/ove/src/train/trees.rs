@@ -1,6 +1,8 @@
 //! Trains [`Trees`]: `clustering` puts similar classes into the same leaf, and `node` trains the scores of a node's
 //! children.
 //!
+//! The trees then find the rivals of each label for a `second_stage`, which is trained by the paper's bound.
+//!
 //! A node is trained only on the rows that have a label below it, and its children are independent of each other. A row
 //! thus costs about 2√K scores per tree instead of K, each node has a small weight table, and all nodes of all trees
 //! can be trained in parallel, with the same bits for any number of threads.
@@ -15,24 +17,27 @@ mod node;
 mod node_examples;
 mod preparation;
 mod schedule;
+mod second_stage;
 
 use std::ops::Range;
 use std::time::Duration;
 
 use rayon::prelude::*;
 
-use self::checkpoint::Finished;
+use self::checkpoint::{Facts, Finished};
 use self::preparation::{Preparation, Prepared};
 use self::schedule::Levels;
+use self::second_stage::SecondStageRun;
 use super::run::{Outcome, Progress, Run, Start};
 use crate::data::Examples;
 use crate::error::{Error, Result};
-use crate::options::{TrainOptions, TreeOptions};
+use crate::options::{ClassWeight, TrainOptions, TreeOptions};
 use crate::platform::bytes::Bytes;
 use crate::scores::trees::{Tree, leaf_starts};
 use crate::scores::{Scores, Trees};
 use crate::train::budget;
 use crate::train::checkpoint::{State, StateReader, Table};
+use crate::train::label_weights::LabelWeights;
 
 /// Maximum number of children per job: their scores stay in the first-level cache, and a root is split among several
 /// threads.
@@ -41,18 +46,24 @@ const BLOCK: usize = 128;
 /// Duration of a step. Threads wait for each other at its end, until each has finished a small piece of work.
 const SLICE: Duration = Duration::from_millis(100);
 
+/// The trees' share of the work, as progress is counted; the second stage has the rest.
+const TREES_SHARE: f64 = 0.75;
+
 /// Default learning rate and penalty. A smaller penalty is better for long texts, a larger one for short texts: P@5 on
 /// held-out rows is .693, .695, .696 with 0.5, 0.2, 0.1 (EURLEX57K), and .1693, .1688, .1686 (titles).
 pub(super) const LEARNING_RATE: f64 = 0.7;
 pub(super) const L2: f64 = 0.2;
 
-/// A run that trains all nodes of all trees.
+/// A run that trains all nodes of all trees, then the second stage.
 struct TreeRun<'a> {
     examples: Examples<'a>,
-    trees: usize,
+    options: TreeOptions,
+    class_weight: ClassWeight,
     memory: Bytes,
     learning_rate: f64,
     stage: Stage<'a>,
+    /// The trees and their second stage, once all nodes are trained.
+    second: Option<(Trees, SecondStageRun<'a>)>,
 }
 
 /// Preparation takes seconds with many classes, so it is divided into steps too.
@@ -84,10 +95,12 @@ pub(super) fn run<'a>(
     let preparation = Preparation::new(task, options, trees.trees);
     Ok(Box::new(TreeRun {
         examples,
-        trees: trees.trees,
+        options: trees.clone(),
+        class_weight: options.class_weight.clone(),
         memory: options.memory,
         learning_rate,
         stage: Stage::Preparing(preparation),
+        second: None,
     }))
 }
 
@@ -105,19 +118,74 @@ impl<'a> TreeRun<'a> {
         }
     }
 
-    fn restore_finished(&mut self, state: &dyn StateReader) -> Result<()> {
+    /// The trees, when all nodes are trained.
+    fn assembled(&mut self) -> Result<Trees> {
+        let (examples, count) = (self.examples, self.options.trees);
+        let (memory, learning_rate) = (self.memory, self.learning_rate);
+        let Prepared { orders, leaves, epochs, schedule, .. } = self.prepared();
+        let learned = schedule.learned(count);
+        if !learned.iter().all(Levels::are_finite) {
+            return Err(Error::Diverged { epoch: *epochs, learning_rate });
+        }
+        let trees = assemble(&examples, *leaves, orders, learned)?;
+        let trees = Trees::new(examples.rows.features(), trees, calibration::unfitted(&examples));
+        budget::check_trees(memory, count, trees.weights())?;
+        Ok(trees)
+    }
+
+    /// Whether there is a second stage: not without rivals, nor without enough rows to fit its part in the ranking.
+    fn has_second_stage(&self) -> bool {
+        let Stage::Training(prepared) = &self.stage else { return self.options.rivals > 0 };
+        self.options.rivals > 0 && second_stage::may_be_fitted(&prepared.held_out)
+    }
+
+    /// The second stage, started if it is not yet. All nodes must be trained.
+    fn second_stage(&mut self) -> Result<&mut (Trees, SecondStageRun<'a>)> {
+        if self.second.is_none() {
+            let trees = self.assembled()?;
+            let weights = LabelWeights::new(&self.examples, &self.class_weight);
+            let (options, memory) = (self.options.clone(), self.memory);
+            let Prepared { task, train, .. } = self.prepared();
+            self.second = Some((trees, SecondStageRun::new(*task, weights, &options, memory, train.clone())));
+        }
+        Ok(self.second.as_mut().expect("it was just started"))
+    }
+
+    /// Takes a step of the second stage; `None` if it is done.
+    fn step_second_stage(&mut self, epochs: usize) -> Result<Option<Progress>> {
+        if !self.has_second_stage() {
+            return Ok(None);
+        }
+        let (trees, second) = self.second_stage()?;
+        if second.is_done() {
+            return Ok(None);
+        }
+        second.advance(trees)?;
+        let (done, bound) = (second.done(), second.trace.last().map(|point| point.bound));
+        Ok(Some(Progress {
+            done: TREES_SHARE + (1.0 - TREES_SHARE) * done,
+            epoch: epochs,
+            epochs: epochs as f64,
+            updates: (self.examples.len() * epochs * self.options.trees) as u64,
+            bound,
+            learning_rate: None,
+        }))
+    }
+
+    /// Adds the finished nodes of a state.
+    fn restore_nodes(&mut self, state: &dyn StateReader) -> Result<Facts> {
         let features = self.examples.rows.features();
         let schedule = &mut self.prepared().schedule;
-        let finished = checkpoint::restore(state, features, |job| schedule.children(job))?;
+        let (facts, finished) = checkpoint::restore(state, features, |job| schedule.children(job))?;
         schedule.restore(finished);
-        Ok(())
+        Ok(facts)
     }
 }
 
 /// Builds the trees from the weights of their nodes.
-fn assemble(examples: &Examples<'_>, leaves: usize, orders: &[Vec<u32>], learned: Vec<Levels>) -> Result<Vec<Tree>> {
+fn assemble(examples: &Examples<'_>, leaves: usize, orders: &[Vec<u32>], learned: Vec<Levels<'_>>) -> Result<Vec<Tree>> {
     let (features, starts) = (examples.rows.features(), leaf_starts(examples.classes, leaves));
-    let tree = |(order, learned): (&Vec<u32>, Levels)| {
+    let tree = |(order, learned): (&Vec<u32>, Levels<'_>)| {
         let root = assemble::build(features, vec![0, leaves], &learned.root, true)?;
         Some(Tree::new(root, assemble::build(features, starts.clone(), &learned.leaves, false)?, order.clone()))
     };
@@ -132,6 +200,12 @@ fn assemble(examples: &Examples<'_>, leaves: usize, orders: &[Vec<u32>], learned
 
 impl Run for TreeRun<'_> {
     fn step(&mut self) -> Result<Option<Progress>> {
+        if let Stage::Training(Prepared { schedule, epochs, .. }) = &self.stage
+            && schedule.is_done()
+        {
+            let epochs = *epochs;
+            return self.step_second_stage(epochs);
+        }
         let (done, epochs) = match &mut self.stage {
             Stage::Preparing(preparation) => {
                 if let Some(prepared) = preparation.advance() {
@@ -139,16 +213,15 @@ impl Run for TreeRun<'_> {
                 }
                 (0.0, 0)
             }
-            Stage::Training(Prepared { schedule, .. }) if schedule.is_done() => return Ok(None),
             Stage::Training(Prepared { schedule, epochs, .. }) => {
                 schedule.advance();
-                budget::check_trees(self.memory, self.trees, schedule.weights())?;
+                budget::check_trees(self.memory, self.options.trees, schedule.weights())?;
                 (schedule.done(), *epochs)
             }
         };
-        let updates = (self.examples.len() * epochs * self.trees) as f64;
+        let updates = (self.examples.len() * epochs * self.options.trees) as f64;
         Ok(Some(Progress {
-            done,
+            done: done * if self.has_second_stage() { TREES_SHARE } else { 1.0 },
             epoch: ((done * epochs as f64) as usize + 1).min(epochs.max(1)),
             epochs: done * epochs as f64,
             updates: (done * updates) as u64,
@@ -158,18 +231,27 @@ impl Run for TreeRun<'_> {
     }
 
     fn state(&self) -> (String, Vec<Table<'_>>) {
-        match &self.stage {
-            Stage::Preparing(_) => checkpoint::state(0.0, &Finished::new()),
-            Stage::Training(Prepared { schedule, .. }) => checkpoint::state(schedule.done(), schedule.finished()),
-        }
+        let nothing = Finished::new();
+        let (share, finished) = match &self.stage {
+            Stage::Preparing(_) => (0.0, &nothing),
+            Stage::Training(Prepared { schedule, .. }) => (schedule.done(), schedule.finished()),
+        };
+        let second = self.second.as_ref().map(|(_, second)| second);
+        checkpoint::state(share, finished, second)
     }
 
     fn restore(&mut self, state: &dyn StateReader) -> Result<()> {
-        self.restore_finished(state)
+        let Facts { waves, trace, .. } = self.restore_nodes(state)?;
+        let Some(waves) = waves else { return Ok(()) };
+        if !self.prepared().schedule.is_done() {
+            return Err(state.unusable("a second stage of unfinished trees".into()));
+        }
+        self.second_stage()?.1.restore(state, waves, trace)
     }
 
+    /// Other runs have trained other nodes; the second stage starts when there are all.
     fn merge(&mut self, others: &[State]) -> Result<()> {
-        others.iter().try_for_each(|other| self.restore_finished(other))
+        others.iter().try_for_each(|other| self.restore_nodes(other).map(drop))
     }
 
     fn snapshot(&self) -> Option<Scores> {
@@ -177,21 +259,27 @@ impl Run for TreeRun<'_> {
     }
 
     fn finish(mut self: Box<Self>) -> Result<Outcome> {
-        let (examples, count) = (self.examples, self.trees);
-        let (memory, learning_rate) = (self.memory, self.learning_rate);
-        let Prepared { held_out, orders, leaves, epochs, schedule } = self.prepared();
-        let (finished, epochs) = (schedule.is_done(), *epochs);
-        let learned = schedule.learned(count);
-        if !learned.iter().all(Levels::are_finite) {
-            return Err(Error::Diverged { epoch: epochs, learning_rate });
+        let (examples, count) = (self.examples, self.options.trees);
+        let is_trained = self.prepared().schedule.is_done();
+        let (mut trees, second) = match self.second.take() {
+            Some((trees, second)) => (trees, Some(second)),
+            None => {
+                self.prepared().schedule.stop();
+                (self.assembled()?, None)
+            }
+        };
+        let finished = is_trained && second.as_ref().map_or(!self.has_second_stage(), SecondStageRun::is_done);
+        let Prepared { held_out, epochs, .. } = self.prepared();
+        let epochs = *epochs;
+        let mut trace = Vec::new();
+        if let Some(mut second) = second {
+            trace = std::mem::take(&mut second.trace);
+            trees.second_stage = second.finish(&trees, held_out)?;
         }
-        let trees = assemble(&examples, *leaves, orders, learned)?;
-        let mut trees = Trees::new(examples.rows.features(), trees, calibration::DEFAULT);
-        budget::check_trees(memory, count, trees.weights())?;
         trees.calibration = calibration::fit(&trees, &examples, held_out);
         let updates = (examples.len() * epochs * count) as u64;
         let epochs = Some(epochs);
-        Ok(Outcome { scores: Scores::Trees(trees), trace: Vec::new(), finished, updates, epochs })
+        Ok(Outcome { scores: Scores::Trees(trees), trace, finished, updates, epochs })
     }
 }
 

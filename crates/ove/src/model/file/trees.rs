@@ -6,7 +6,10 @@ use super::Source;
 use super::sparse::BlocksReader;
 use crate::io::tensors::bytes;
 use crate::scores::Trees;
-use crate::scores::trees::{Calibration, Tree, leaf_starts};
+use crate::scores::trees::{Calibration, ClassWeights, Mix, SecondStage, Tree, leaf_starts};
+
+/// Largest number of rivals: every smaller integer is a 32-bit float.
+const MOST_RIVALS: f32 = 16_777_216.0;
 
 /// Reads trees over the given number of classes.
 pub(super) fn parse(source: &Source, file: &SafeTensors, classes: usize) -> Result<Trees, String> {
@@ -32,8 +35,33 @@ pub(super) fn parse(source: &Source, file: &SafeTensors, classes: usize) -> Resu
         let leaves = blocks.next(features, leaf_starts(classes, leaves as usize))?;
         parsed.push(Tree::new(root, leaves, order.to_vec()));
     }
+    let mut trees = Trees::new(features.unwrap_or(0), parsed, calibration);
+    if file.tensor("second_stage").is_ok() {
+        trees.second_stage = Some(parse_second_stage(source, file, trees.features(), classes)?);
+    }
     blocks.finish()?;
-    Ok(Trees::new(features.unwrap_or(0), parsed, calibration))
+    Ok(trees)
+}
+
+/// The second stage, whose weights are mapped if the file is.
+fn parse_second_stage(source: &Source, file: &SafeTensors, features: usize, classes: usize) -> Result<SecondStage, String> {
+    let numbers: Vec<f32> = bytemuck::pod_collect_to_vec(bytes(file, "second_stage", Dtype::F32)?);
+    let [rivals, kappa, sharpness] =
+        numbers.try_into().map_err(|_| "a second stage that does not have three numbers".to_owned())?;
+    if !(rivals >= 1.0 && rivals.fract() == 0.0 && rivals <= MOST_RIVALS) {
+        return Err(format!("a second stage with {rivals} rivals"));
+    }
+    let starts = bytes(file, "class_starts", Dtype::U32)?;
+    if starts.len() != size_of::<u32>() * (classes + 1) {
+        return Err("a second stage over another number of classes".into());
+    }
+    let weights = ClassWeights {
+        starts: source.numbers(starts),
+        features: source.numbers(bytes(file, "class_features", Dtype::U32)?),
+        weights: source.numbers(bytes(file, "class_weights", Dtype::BF16)?),
+    };
+    let mix = Mix { rivals: rivals as usize, kappa, sharpness };
+    SecondStage::new(features, weights, mix).map_err(str::to_owned)
 }
 
 /// Checks that each class is in exactly one leaf.

@@ -37,6 +37,11 @@ impl Entry {
         self.child.into()
     }
 
+    /// Its weight as bf16.
+    pub fn bits(self) -> u16 {
+        self.weight
+    }
+
     /// Its weight.
     #[inline]
     pub fn weight(self) -> f32 {

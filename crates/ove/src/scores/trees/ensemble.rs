@@ -20,6 +20,8 @@ pub struct Scratch {
     candidates: Vec<u32>,
     /// The votes for each candidate.
     sums: Vec<f32>,
+    /// The weights of a class.
+    pub(super) dense: Vec<f32>,
 }
 
 impl Trees {
@@ -28,7 +30,7 @@ impl Trees {
     /// Few classes are candidates: the top classes of each tree give a lower bound on the votes of the `count`-th
     /// class, and a class that reaches the bound has at least the mean of it in one tree.
     pub(crate) fn votes(&self, found: &BeamScores, count: usize, scratch: &mut Scratch) -> Vec<Prediction> {
-        let Scratch { energies, classes, candidates, sums } = scratch;
+        let Scratch { energies, classes, candidates, sums, .. } = scratch;
         energies.clear();
         classes.clear();
         candidates.clear();

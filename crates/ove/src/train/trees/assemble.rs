@@ -28,7 +28,7 @@ impl<'a> Cursor<'a> {
 pub(super) fn build(
     features: usize,
     children: Vec<usize>,
-    blocks: &[(u16, Weights)],
+    blocks: &[(u16, &Weights)],
     all_features: bool,
 ) -> Option<SparseBlocks> {
     let (mut builder, mut entries) = (Builder::new(features, children), Vec::new());
@@ -49,7 +49,7 @@ pub(super) fn build(
 }
 
 /// The features of all blocks of a node.
-fn features_of(node: &[(u16, Weights)]) -> Vec<u32> {
+fn features_of(node: &[(u16, &Weights)]) -> Vec<u32> {
     let mut features: Vec<u32> =
         node.iter().flat_map(|(_, w)| w.features.iter().map(|&(feature, _)| feature)).collect();
     if node.len() > 1 {

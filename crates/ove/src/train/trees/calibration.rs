@@ -5,10 +5,10 @@ use rayon::prelude::*;
 use crate::data::{Examples, Row};
 use crate::platform::elementary::{exp, ln, powf};
 use crate::scores::Prediction;
-use crate::scores::trees::{BeamScores, Calibration, Paths, Scratch, Search, Trees};
+use crate::scores::trees::{BeamScores, Calibration, Paths, Search, Trees};
 
 /// The default, with too few rows for a fit: between the optimum for titles and the optimum for legal documents.
-pub(super) const DEFAULT: Calibration = Calibration { temperature: 1.5, vote_power: None };
+const DEFAULT: Calibration = Calibration { temperature: 1.5, vote_power: None };
 
 /// The default γ, with too few rows for a fit.
 const DEFAULT_POWER: f32 = 1.0;
@@ -23,15 +23,20 @@ const SECTIONS: usize = 12;
 /// Number of top classes per row whose votes are calibrated.
 const TOP: usize = 5;
 
-/// The calibration that maximises the probability of the labels of these rows.
-pub(super) fn fit(trees: &Trees, examples: &Examples<'_>, rows: &[u32]) -> Calibration {
+/// The calibration before the fit; whether there is a vote power depends on whether rows have several labels.
+pub(super) fn unfitted(examples: &Examples<'_>) -> Calibration {
     let several = examples.ids().any(|id| examples.labels[id].len() > 1);
+    Calibration { vote_power: several.then_some(DEFAULT_POWER), ..DEFAULT }
+}
+
+/// The calibration that maximises the probability of the labels of these rows; `trees` have the unfitted one.
+pub(super) fn fit(trees: &Trees, examples: &Examples<'_>, rows: &[u32]) -> Calibration {
     if rows.len() < MIN_ROWS {
-        return Calibration { vote_power: several.then_some(DEFAULT_POWER), ..DEFAULT };
+        return trees.calibration;
     }
     let paths = paths(trees, examples, rows);
     let temperature = minimise(|tau| nlpd(&paths, tau));
-    let vote_power = several.then(|| {
+    let vote_power = trees.calibration.vote_power.map(|_| {
         let votes = votes(trees, examples, rows);
         minimise(|power| log_loss(&votes, power))
     });
@@ -56,13 +61,15 @@ fn nlpd(paths: &[Paths], temperature: f32) -> f64 {
 
 /// The votes for the top classes of these rows, and whether they are labels.
 fn votes(trees: &Trees, examples: &Examples<'_>, rows: &[u32]) -> Vec<(f64, bool)> {
-    let of_row = |at: usize, found: &BeamScores, scratch: &mut Scratch| {
-        let labels = &examples.labels[rows[at] as usize];
-        let is_label = |vote: Prediction| (vote.probability, labels.contains(&vote.class));
-        trees.votes(found, TOP, scratch).into_iter().map(is_label).collect::<Vec<_>>()
-    };
-    trees.search_batches(&rows_of(examples, rows), Search::Nearest, |batch, found, scratch| {
-        batch.zip(found).flat_map(|(at, found)| of_row(at, found, scratch)).collect()
+    let all = rows_of(examples, rows);
+    trees.search_batches(&all, Search::Nearest, |batch, found, scratch| {
+        let ranked = trees.ranked(&all[batch.clone()], found, trees.candidates().max(TOP), scratch);
+        let of_row = |(at, votes): (usize, Vec<Prediction>)| {
+            let labels = &examples.labels[rows[at] as usize];
+            let is_label = |vote: Prediction| (vote.probability.min(1.0), labels.contains(&vote.class));
+            votes.into_iter().take(TOP).map(is_label).collect::<Vec<_>>()
+        };
+        batch.zip(ranked).flat_map(of_row).collect()
     })
 }
 

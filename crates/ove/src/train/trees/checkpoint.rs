@@ -1,10 +1,15 @@
-//! The checkpoint of trees: the weights of finished jobs. Unfinished ones start again.
+//! The checkpoint of trees: the weights of finished jobs, and the candidates of the second stage. Unfinished jobs start
+//! again, and so does an unfinished search for rivals.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 use super::node::Weights;
+use super::second_stage::SecondStageRun;
 use crate::error::Result;
+use crate::model::TracePoint;
 use crate::scores::sparse::Entry;
 use crate::train::checkpoint::{StateReader, Table, U16, U32};
 
@@ -16,28 +21,45 @@ pub(super) struct Learned {
     pub weights: Weights,
 }
 
-/// The state: the share of work done, and the weights of finished jobs.
-pub(super) fn state(share: f64, finished: &Finished) -> (String, Vec<Table<'static>>) {
+/// The scalars of the state.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Facts {
+    /// The share of the trees' work that is done.
+    pub done: f64,
+    /// Number of waves of the second stage that are done, once it has its rivals, and its objective so far.
+    pub waves: Option<usize>,
+    pub trace: Vec<TracePoint>,
+}
+
+/// The state: the scalars, the weights of finished jobs, and the second stage if it has started.
+pub(super) fn state<'a>(
+    done: f64,
+    finished: &Finished,
+    second: Option<&'a SecondStageRun<'_>>,
+) -> (String, Vec<Table<'a>>) {
     let (mut jobs, mut features, mut entries) = (Vec::new(), Vec::new(), Vec::new());
     for (&job, Learned { weights }) in finished {
         jobs.extend([job as u32, weights.features.len() as u32, weights.entries.len() as u32]);
         features.extend(weights.features.iter().flat_map(|&(feature, count)| [feature, count]));
         entries.extend_from_slice(&weights.entries);
     }
-    let tables = vec![
+    let mut tables = vec![
         Table::owned("jobs", U32, &jobs),
         Table::owned("features", U32, &features),
         Table::owned("entries", U16, &entries),
     ];
-    (share.to_string(), tables)
+    tables.extend(second.map(SecondStageRun::tables).unwrap_or_default());
+    let trace = second.map(|second| second.trace.clone()).unwrap_or_default();
+    let facts = Facts { done, waves: second.and_then(SecondStageRun::waves), trace };
+    (serde_json::to_string(&facts).expect("numbers are JSON"), tables)
 }
 
-/// Reads the finished jobs; `children` gives the children of a job, if there is such a job.
+/// Reads the scalars and the finished jobs; `children` gives the children of a job, if there is such a job.
 pub(super) fn restore(
     saved: &dyn StateReader,
     features: usize,
     children: impl Fn(usize) -> Option<Range<usize>>,
-) -> Result<Finished> {
+) -> Result<(Facts, Finished)> {
     let jobs: Vec<u32> = saved.read("jobs")?;
     let (all_features, all_entries): (Vec<u32>, Vec<Entry>) = (saved.read("features")?, saved.read("entries")?);
     let (mut rest, mut entries) = (all_features.as_chunks::<2>().0, &all_entries[..]);
@@ -54,7 +76,7 @@ pub(super) fn restore(
         };
         finished.insert(job as usize, Learned { weights });
     }
-    Ok(finished)
+    Ok((saved.parse_facts()?, finished))
 }
 
 /// Whether the weights are those of existing features, in increasing order, and of children of the job, in order as

@@ -45,8 +45,11 @@ enum Phase {
 
 /// A run whose nodes can be trained.
 pub(super) struct Prepared<'a> {
-    /// Rows held out for calibration.
+    /// Rows held out for calibration, and the others.
     pub held_out: Vec<u32>,
+    pub train: Vec<u32>,
+    /// What all nodes share.
+    pub task: Task<'a>,
     /// The classes of each tree, leaf by leaf.
     pub orders: Vec<Vec<u32>>,
     pub leaves: usize,
@@ -100,8 +103,8 @@ impl<'a> Preparation<'a> {
             Phase::Epochs(orders, nodes) => {
                 let epochs = self.epochs.unwrap_or_else(|| epochs::choose(self.task, &nodes[0]));
                 let schedule = Schedule::new(self.task, epochs, nodes);
-                let held_out = std::mem::take(&mut self.held_out);
-                return Some(Prepared { held_out, orders, leaves: self.leaves, epochs, schedule });
+                let (held_out, train) = (std::mem::take(&mut self.held_out), std::mem::take(&mut self.train));
+                return Some(Prepared { held_out, train, task: self.task, orders, leaves: self.leaves, epochs, schedule });
             }
         };
         None

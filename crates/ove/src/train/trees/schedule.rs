@@ -160,9 +160,9 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// The weights of all nodes, tree by tree. Unfinished nodes give their current weights; nodes that have not started
-    /// are first trained on some rows.
-    pub fn learned(&mut self, trees: usize) -> Vec<Levels> {
+    /// Finishes all jobs as they are. Those in progress give their current weights; those that have not started are first
+    /// trained on some rows.
+    pub fn stop(&mut self) {
         let (jobs, task) = (&self.jobs, self.task);
         let in_progress = self.slots.drain(..).filter_map(|slot| slot.run);
         let in_progress: Vec<(usize, Weights)> = in_progress.map(|(number, run)| (number, run.weights())).collect();
@@ -174,9 +174,13 @@ impl<'a> Schedule<'a> {
         let started: Vec<(usize, Weights)> = started.collect();
         let unfinished = in_progress.into_iter().chain(started).map(|(number, weights)| (number, Learned { weights }));
         self.finished.extend(unfinished);
-        let mut learned: Vec<Levels> = (0..trees).map(|_| Levels::default()).collect();
-        for (placed, of_job) in jobs.iter().zip(std::mem::take(&mut self.finished).into_values()) {
-            learned[placed.tree].push(placed.node, of_job.weights);
+    }
+
+    /// The weights of all nodes, tree by tree, when all jobs are finished.
+    pub fn learned(&self, trees: usize) -> Vec<Levels<'_>> {
+        let mut learned: Vec<Levels<'_>> = (0..trees).map(|_| Levels::default()).collect();
+        for (placed, of_job) in self.jobs.iter().zip(self.finished.values()) {
+            learned[placed.tree].push(placed.node, &of_job.weights);
         }
         learned
     }
@@ -190,13 +194,13 @@ fn start<'a>(task: Task<'a>, number: usize, jobs: &[Placed], numbers: &mut Vec<u
 
 /// The weights of the blocks of a tree in order, each with the number of its node in the level.
 #[derive(Default)]
-pub(super) struct Levels {
-    pub root: Vec<(u16, Weights)>,
-    pub leaves: Vec<(u16, Weights)>,
+pub(super) struct Levels<'a> {
+    pub root: Vec<(u16, &'a Weights)>,
+    pub leaves: Vec<(u16, &'a Weights)>,
 }
 
-impl Levels {
-    fn push(&mut self, node: usize, weights: Weights) {
+impl<'a> Levels<'a> {
+    fn push(&mut self, node: usize, weights: &'a Weights) {
         match node {
             0 => self.root.push((0, weights)),
             leaf => self.leaves.push(((leaf - 1) as u16, weights)),
