@@ -22,6 +22,7 @@ mod read;
 mod roundtrip;
 mod second_stage;
 mod solvers;
+mod tables;
 mod text;
 mod training;
 mod trees;
