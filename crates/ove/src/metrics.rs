@@ -17,7 +17,7 @@ use crate::data::{Labels, Row, Rows};
 use crate::error::{Error, Result};
 use crate::model::{Evaluation, Model};
 use crate::platform::pool;
-use crate::scores::{OwnProbabilities, Probabilities, SoftmaxScores};
+use crate::scores::{Bound, OwnProbabilities, Probabilities, SoftmaxScores};
 use per_row::{Measures, Outcome, Scorer};
 use reliability::{bins, calibration_error};
 
@@ -39,11 +39,19 @@ const TOP: usize = 5;
 pub fn evaluate(model: &Model, rows: Rows<'_>, labels: &Labels) -> Result<Evaluation> {
     check(model, rows, labels)?;
     let measures = Measures::new(model);
-    let outcomes = pool::run(|| match model.scores.predictor().probabilities() {
-        Probabilities::Softmax(softmax) => by_softmax(softmax, model, &measures, rows, labels),
-        Probabilities::Own(own) => by_measures(own, &measures, rows, labels),
-    });
-    Ok(summarise(model, &measures, &outcomes, labels))
+    Ok(pool::run(|| match model.scores.predictor().probabilities() {
+        Probabilities::Softmax(softmax) => {
+            let outcomes = by_softmax(softmax, model, &measures, rows, labels);
+            summarise(model, &outcomes, labels, measures.bound_of(&outcomes))
+        }
+        Probabilities::Own(own) => {
+            let outcomes = by_measures(own, &measures, rows, labels);
+            let rows: Vec<Row<'_>> = rows.iter(0..rows.len()).collect();
+            let objective = model.card.options.objective();
+            let bound = objective.and_then(|objective| own.bound(&rows, &|n| labels[n].to_vec(), objective));
+            summarise(model, &outcomes, labels, bound)
+        }
+    }))
 }
 
 /// The outcomes of scores with a softmax.
@@ -88,12 +96,11 @@ fn check(model: &Model, rows: Rows<'_>, labels: &Labels) -> Result<()> {
     }
 }
 
-fn summarise(model: &Model, measures: &Measures, outcomes: &[Outcome], known: &Labels) -> Evaluation {
+fn summarise(model: &Model, outcomes: &[Outcome], known: &Labels, bound: Option<Bound>) -> Evaluation {
     let rows = outcomes.len() as f64;
     let sum = |of: &dyn Fn(&Outcome) -> f64| outcomes.iter().map(of).sum::<f64>();
     let precision = |k: usize| sum(&|o| o.hits_within(k) as f64 / k as f64) / rows;
     let labels: usize = outcomes.iter().map(|o| o.labels).sum();
-    let bound = measures.has_bound().then(|| sum(&|o| o.bound));
     let has_softmax = model.scores.softmax().is_some();
     // 0 if no row has a label.
     let psp = |i: usize| match sum(&|o| o.best_propensity[i]) {
@@ -104,8 +111,8 @@ fn summarise(model: &Model, measures: &Measures, outcomes: &[Outcome], known: &L
     Evaluation {
         error: sum(&|o| if o.hits[0] { 0.0 } else { 1.0 }) / rows,
         nlpd: -sum(&|o| o.log_probability) / labels as f64,
-        bound,
-        gap: bound.map(|bound| sum(&|o| o.exact) - bound),
+        bound: bound.map(|bound| bound.value),
+        gap: bound.map(|bound| bound.exact - bound.value),
         effective_rivals: has_softmax.then(|| sum(&|o| o.effective_rivals) / labels as f64),
         precision_at_1: precision(1),
         precision_at_3: precision(3),

@@ -16,6 +16,7 @@ pub(crate) mod trees;
 
 use std::borrow::Cow;
 
+use crate::bound::Objective;
 use crate::data::{Examples, Row};
 use crate::error::{Error, Result};
 use crate::io::tensors::Tensor;
@@ -66,6 +67,13 @@ pub(crate) struct Measured {
     pub log_probability: f64,
 }
 
+/// A bound, summed over the labels of some rows, and the exact value.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bound {
+    pub value: f64,
+    pub exact: f64,
+}
+
 /// How scores become probabilities.
 pub(crate) enum Probabilities<'a> {
     /// By one softmax over the scores of all classes.
@@ -84,6 +92,14 @@ pub(crate) trait OwnProbabilities: Send + Sync {
 
     /// The top-k classes and the log probability of the labels per row.
     fn measure(&self, rows: &[Row<'_>], labels: &(dyn Fn(usize) -> Vec<u32> + Sync), k: usize) -> Vec<Measured>;
+
+    /// The objective that some of the scores were trained by, over all classes, if it is a bound.
+    fn bound(
+        &self,
+        rows: &[Row<'_>],
+        labels: &(dyn Fn(usize) -> Vec<u32> + Sync),
+        objective: Objective,
+    ) -> Option<Bound>;
 }
 
 /// The common interface of all score functions. Parallel work runs on the current thread pool.

@@ -52,6 +52,8 @@ fn settings_choose_the_scores_that_have_them() {
         (json!({ "scores": "factored" }), "factored"),
         (json!({ "rank": 8, "objective": "one-vs-each", "classes": 3, "solver": "stochastic" }), "factored"),
         (json!({ "trees": 2 }), "trees"),
+        (json!({ "rivals": 0 }), "trees"),
+        (json!({ "trees": 2, "objective": "one-vs-each" }), "trees"),
         (json!({ "scores": "trees", "epochs": 3 }), "trees"),
         // As it was called before.
         (json!({ "solver": "forest" }), "trees"),
@@ -133,7 +135,7 @@ fn a_setting_that_nothing_uses_is_refused() {
             );
         }
     }
-    for (name, shown) in [("objective", "objective"), ("merge", "merge"), ("penalty_on_bias", "penalty-on-bias")] {
+    for (name, shown) in [("merge", "merge"), ("penalty_on_bias", "penalty-on-bias")] {
         assert_eq!(
             beside(json!({ "scores": "trees" }), name),
             format!("`{shown}` is a setting of linear and factored scores, which trees do not use")

@@ -64,6 +64,7 @@ fn labels_of_rows_it_never_saw_become_more_probable() {
             assert!(stage, "{objective}, several: {several}");
             assert!(both.nlpd < alone.nlpd, "{objective}, several: {several}: {} {}", both.nlpd, alone.nlpd);
             assert!(both.error <= alone.error + 0.005, "{} {}", both.error, alone.error);
+            assert!(both.bound.unwrap() < 0.0 && both.gap.unwrap() > 0.0, "{:?} {:?}", both.bound, both.gap);
         }
     }
 }
@@ -202,7 +203,8 @@ fn a_row_that_weighs_more_is_learned_more() {
     assert!(has_second_stage(&model));
     let right = |of: &dyn Fn(usize) -> bool| {
         let rows: Vec<usize> = (0..train.len()).filter(|&n| of(n)).collect();
-        let hits = rows.iter().filter(|&&n| model.top_k_within(train.rows(), n..n + 1, 1)[0][0].class == train.labels[n][0]);
+        let hits =
+            rows.iter().filter(|&&n| model.top_k_within(train.rows(), n..n + 1, 1)[0][0].class == train.labels[n][0]);
         hits.count() as f64 / rows.len() as f64
     };
     assert!(right(&heavy) > 0.7 && right(&|n| !heavy(n)) < 0.3, "{} {}", right(&heavy), right(&|n| !heavy(n)));

@@ -42,7 +42,6 @@ fn trees_find_the_class_of_rows_they_never_saw() {
         let found = evaluate(&model(&train, json!({})), test.rows(), &test.labels).unwrap();
         assert!(found.error < 0.02, "several {several}: {found:?}");
         assert!(found.ece < 0.1, "several {several}: {found:?}");
-        assert_eq!((found.bound, found.gap), (None, None));
     }
 }
 

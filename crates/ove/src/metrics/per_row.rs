@@ -11,7 +11,7 @@ use crate::platform::elementary::{exp, log2};
 use crate::platform::math::log_sum_exp;
 use crate::platform::top_k::top_k;
 use crate::sample::{SamplerKind, most_frequent};
-use crate::scores::{Measured, SoftmaxScores};
+use crate::scores::{Bound, Measured, SoftmaxScores};
 
 /// The contribution of one row.
 #[derive(Clone, Copy, Default)]
@@ -66,9 +66,10 @@ impl Measures {
         Measures { bound: bound_of(model), propensities: Propensities::new(&model.card) }
     }
 
-    /// Whether there is a bound.
-    pub fn has_bound(&self) -> bool {
-        self.bound.is_some()
+    /// The bound of all rows, if there is one.
+    pub fn bound_of(&self, outcomes: &[Outcome]) -> Option<Bound> {
+        let sum = |of: &dyn Fn(&Outcome) -> f64| outcomes.iter().map(of).sum();
+        self.bound.is_some().then(|| Bound { value: sum(&|o| o.bound), exact: sum(&|o| o.exact) })
     }
 
     /// The outcome of a row with its own probabilities, its labels, and the number of labels that the model does not
@@ -100,7 +101,7 @@ impl Measures {
 }
 
 /// The objective of a model, if it is a bound that can be computed here: a sampled softmax is not a bound, the C of
-/// merged rivals depends on the training rows, and trees have no bound.
+/// merged rivals depends on the training rows, and trees have their own (`OwnProbabilities::bound`).
 fn bound_of(model: &Model) -> Option<Values> {
     let options = &model.card.options;
     let bound = options.bound()?;

@@ -11,7 +11,9 @@ pub struct Evaluation {
     /// labels of the row.
     #[serde(deserialize_with = "or_infinite")]
     pub nlpd: f64,
-    /// The objective of training, summed over the labels of all rows, if it is a bound; trees have none.
+    /// The objective of training, summed over the labels of all rows, if it is a bound. For trees, that of the
+    /// second stage with its rivals in one logarithm and all other classes one-vs-each, estimated from at most 500 rows;
+    /// none without a second stage.
     pub bound: Option<f64>,
     /// The gap between the bound and the exact value, the log probability of each label among itself and its negatives.
     ///

@@ -17,12 +17,15 @@
 //! p(c | node, x) = e^{−τ E_c} / Σ_{c' of the node} e^{−τ E_c'}
 //! ```
 //!
+//! A second stage, if there is one, ranks the best classes again (`second_stage`).
+//!
 //! If rows have several labels, the probability that a class is one of them is v^γ. The temperature τ and the vote
 //! power γ are fitted on held-out rows. The top-k classes are found by beam search over the lowest-energy leaves of
 //! each tree, batched over rows so that each node is fetched once per batch.
 
 mod beam;
 mod ensemble;
+mod flat_bound;
 mod probabilities;
 mod second_stage;
 
@@ -36,7 +39,8 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::sparse::SparseBlocks;
-use super::{Measured, OwnProbabilities, Prediction, Predictor, Probabilities, Scores, Shape};
+use super::{Bound, Measured, OwnProbabilities, Prediction, Predictor, Probabilities, Scores, Shape};
+use crate::bound::Objective;
 use crate::data::Row;
 use crate::error::{Error, Result};
 use crate::io::tensors::Tensor;
@@ -185,8 +189,10 @@ impl Trees {
         for (((top, classes), &row), found) in top.iter_mut().zip(&classes).zip(rows).zip(&*found) {
             let logs = self.log_probabilities_of(row, found, classes, self.calibration.temperature);
             let count = self.candidates().min(top.len());
-            let (of_all, mass): (f64, f64) =
-                (top[..count].iter().map(|found| found.probability).sum(), logs[..count].iter().map(|&log| exp(log)).sum());
+            let (of_all, mass): (f64, f64) = (
+                top[..count].iter().map(|found| found.probability).sum(),
+                logs[..count].iter().map(|&log| exp(log)).sum(),
+            );
             let (candidates, others) = top.split_at_mut(count);
             candidates.iter_mut().for_each(|found| found.probability *= mass / of_all);
             others.iter_mut().zip(&logs[count..]).for_each(|(found, &log)| found.probability = exp(log));
@@ -291,14 +297,24 @@ impl OwnProbabilities for Trees {
             let of_piece = &rows[piece.clone()];
             let mut tops = self.top(of_piece, found, k.max(self.candidates()), scratch);
             let shared = self.shared(of_piece, found, &tops, scratch);
-            let of_row = |(((n, found), mut top), shared): (((usize, &mut BeamScores), Vec<Prediction>), Vec<Prediction>)| {
-                let of_label = |&label: &u32| self.log_probability_of(rows[n], found, &shared, label);
-                let log_probability = labels(n).iter().map(of_label).sum();
-                top.truncate(k);
-                Measured { raw_confidence: self.uncalibrated(rows[n], found, top[0]), log_probability, top }
-            };
+            let of_row =
+                |(((n, found), mut top), shared): (((usize, &mut BeamScores), Vec<Prediction>), Vec<Prediction>)| {
+                    let of_label = |&label: &u32| self.log_probability_of(rows[n], found, &shared, label);
+                    let log_probability = labels(n).iter().map(of_label).sum();
+                    top.truncate(k);
+                    Measured { raw_confidence: self.uncalibrated(rows[n], found, top[0]), log_probability, top }
+                };
             piece.zip(found).zip(tops.drain(..)).zip(shared).map(of_row).collect()
         })
+    }
+
+    fn bound(
+        &self,
+        rows: &[Row<'_>],
+        labels: &(dyn Fn(usize) -> Vec<u32> + Sync),
+        objective: Objective,
+    ) -> Option<Bound> {
+        self.flat_bound(rows, labels, objective)
     }
 }
 

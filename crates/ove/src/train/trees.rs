@@ -183,7 +183,12 @@ impl<'a> TreeRun<'a> {
 }
 
 /// Builds the trees from the weights of their nodes.
-fn assemble(examples: &Examples<'_>, leaves: usize, orders: &[Vec<u32>], learned: Vec<Levels<'_>>) -> Result<Vec<Tree>> {
+fn assemble(
+    examples: &Examples<'_>,
+    leaves: usize,
+    orders: &[Vec<u32>],
+    learned: Vec<Levels<'_>>,
+) -> Result<Vec<Tree>> {
     let (features, starts) = (examples.rows.features(), leaf_starts(examples.classes, leaves));
     let tree = |(order, learned): (&Vec<u32>, Levels<'_>)| {
         let root = assemble::build(features, vec![0, leaves], &learned.root, true)?;

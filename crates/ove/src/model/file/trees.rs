@@ -44,7 +44,12 @@ pub(super) fn parse(source: &Source, file: &SafeTensors, classes: usize) -> Resu
 }
 
 /// The second stage, whose weights are mapped if the file is.
-fn parse_second_stage(source: &Source, file: &SafeTensors, features: usize, classes: usize) -> Result<SecondStage, String> {
+fn parse_second_stage(
+    source: &Source,
+    file: &SafeTensors,
+    features: usize,
+    classes: usize,
+) -> Result<SecondStage, String> {
     let numbers: Vec<f32> = bytemuck::pod_collect_to_vec(bytes(file, "second_stage", Dtype::F32)?);
     let [rivals, kappa, sharpness] =
         numbers.try_into().map_err(|_| "a second stage that does not have three numbers".to_owned())?;

@@ -27,7 +27,7 @@ fn data(rows: usize, several: bool) -> Dataset {
     data
 }
 
-fn trees(data: &Dataset) -> Trees {
+pub fn trees_of(data: &Dataset) -> Trees {
     let options = TrainOptions::from_settings(&json!({ "scores": "trees" })).unwrap();
     let mut training = Training::new(Examples::of(data), &options, Start::default()).unwrap();
     while training.step().unwrap().is_some() {}
@@ -41,7 +41,7 @@ fn trees(data: &Dataset) -> Trees {
 fn the_best_classes_of_all_leaves_are_the_best_of_all() {
     for several in [false, true] {
         let train = data(3000, several);
-        let trees = trees(&train);
+        let trees = trees_of(&train);
         let rows: Vec<_> = (0..100).map(|n| train.rows().row(n)).collect();
         let mut found = trees.search(&rows, Search::All);
         for count in [0, 1, 5, CLASSES, CLASSES + 1] {
@@ -68,7 +68,7 @@ fn the_best_classes_of_all_leaves_are_the_best_of_all() {
 #[test]
 fn the_probability_of_a_class_is_exact_whatever_was_searched() {
     let data = synthetic::plane(200, 0);
-    let trees = trees(&data);
+    let trees = trees_of(&data);
     let rows: Vec<_> = data.rows().iter(0..data.len()).collect();
     let mut logs = vec![0.0; 5 * rows.len()];
     trees.log_probabilities(&rows, &mut logs);
@@ -84,7 +84,7 @@ fn the_probability_of_a_class_is_exact_whatever_was_searched() {
 #[test]
 fn rows_search_the_same_together_and_alone() {
     let train = data(3000, true);
-    let trees = trees(&train);
+    let trees = trees_of(&train);
     let rows: Vec<_> = (0..train.len()).map(|n| train.rows().row(n)).collect();
     let top = |rows: &[_], found: &mut [_], scratch: &mut _| trees.top(rows, found, 5, scratch);
     let together =

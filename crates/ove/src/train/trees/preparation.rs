@@ -104,7 +104,15 @@ impl<'a> Preparation<'a> {
                 let epochs = self.epochs.unwrap_or_else(|| epochs::choose(self.task, &nodes[0]));
                 let schedule = Schedule::new(self.task, epochs, nodes);
                 let (held_out, train) = (std::mem::take(&mut self.held_out), std::mem::take(&mut self.train));
-                return Some(Prepared { held_out, train, task: self.task, orders, leaves: self.leaves, epochs, schedule });
+                return Some(Prepared {
+                    held_out,
+                    train,
+                    task: self.task,
+                    orders,
+                    leaves: self.leaves,
+                    epochs,
+                    schedule,
+                });
             }
         };
         None

@@ -182,7 +182,11 @@ fn root(terms: &[Term], r: f64) -> f64 {
         if (g - sum).abs() <= TOLERANCE * largest {
             break;
         }
-        if g < sum { low = g } else { high = g }
+        if g < sum {
+            low = g
+        } else {
+            high = g
+        }
         g += (sum - g) / (1.0 + r * slope);
         if !(low..=high).contains(&g) {
             g = low + 0.5 * (high - low);
@@ -272,7 +276,8 @@ mod tests {
         for (labels, found) in [(&[3, 5][..], &[5, 3][..]), (&[3], &[]), (&[], &[2, 4]), (&[], &[])] {
             let data = one_row(labels);
             for objective in [Objective::Merged, Objective::OneVsEach] {
-                let all = candidates(labels, &vec![1.0; labels.len()], found, &vec![0.0; labels.len().max(found.len())]);
+                let all =
+                    candidates(labels, &vec![1.0; labels.len()], found, &vec![0.0; labels.len().max(found.len())]);
                 let by_class = ByClass::of(&all, 9);
                 let learner = learner_of(&data, &all, objective, 5.0);
                 for class in 0..9 {
