@@ -12,6 +12,7 @@ use ove::{Dataset, Error, Model, TrainOptions};
 use serde_json::{Value, json};
 
 use super::evaluate;
+use crate::files;
 use crate::flags::{DataFlags, TextFlags, ThreadFlags, TrainFlags};
 use crate::run::checkpoint::{CheckpointFlags, Keeper};
 use crate::run::record::{RecordFlags, Recorder};
@@ -22,7 +23,7 @@ use crate::terminal::{note, say};
 /// Train a model
 ///
 /// Reads labelled rows, maximises the objective and writes the model. Ctrl-C stops training and saves the result so
-/// far: as a checkpoint with --checkpoint, otherwise as a model.
+/// far: as a checkpoint with --checkpoint, otherwise as a model; if there is a MODEL already, as MODEL.partial.
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove train train.svm -o my.model --valid test.svm --epochs 10")]
 pub struct Args {
@@ -55,6 +56,9 @@ pub struct Args {
     /// are kept
     #[arg(long, value_name = "MODEL", conflicts_with = "cache")]
     from: Option<PathBuf>,
+    /// After Ctrl-C, replace an existing MODEL by the model so far, instead of writing MODEL.partial
+    #[arg(long)]
+    keep_partial: bool,
     #[command(flatten)]
     pub threads: ThreadFlags,
     #[command(flatten)]
@@ -71,7 +75,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     // Fail before all rows are read.
     args.flags.options(TrainOptions::default(), None)?;
-    check_output(&args.output)?;
+    args.check_files()?;
     let mut keeper = args.checkpoint.open()?;
     let mut recorder = args.record.open()?;
     if let Some(valid) = &args.valid {
@@ -88,6 +92,42 @@ pub fn run(args: Args) -> Result<()> {
     };
     recorder.finish(trained.evaluation.as_ref().map(|timed| &timed.evaluation));
     trained.report(&args, skipped)
+}
+
+impl Args {
+    /// Checks before training that the model file can be created, and that it is none of the files that are read.
+    fn check_files(&self) -> Result<()> {
+        let path = &self.output;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if path.is_dir() || path.file_name().is_none() {
+            bail!("{}: is a folder; the model must be a file", path.display());
+        }
+        if !folder.is_dir() {
+            bail!("{}: there is no folder {}", path.display(), folder.display());
+        }
+        let metrics = self.record.metrics();
+        files::separate(
+            &[("--output", Some(path)), ("--log", metrics.as_ref())],
+            &[
+                ("the data", Some(&self.data)),
+                ("--valid", self.valid.as_ref()),
+                ("--from", self.from.as_ref()),
+                ("--class-weight", self.class_weight.as_ref()),
+            ],
+        )?;
+        Ok(ove::io::atomic::check_place(path)?)
+    }
+
+    /// Where the model goes: half of one does not replace another.
+    fn output_of(&self, model: &Model) -> PathBuf {
+        let is_partial = !model.card.finished && interrupt::requested();
+        if !is_partial || self.keep_partial || !self.output.is_file() {
+            return self.output.clone();
+        }
+        let mut partial = self.output.clone().into_os_string();
+        partial.push(".partial");
+        partial.into()
+    }
 }
 
 /// The inputs of a training.
@@ -156,12 +196,13 @@ impl Plan {
             }
             let train_seconds = start.elapsed().as_secs_f64();
             let evaluation = self.evaluate(&mut model);
-            model.save(&args.output).context("saving the model")?;
+            let output = args.output_of(&model);
+            model.save(&output).context("saving the model")?;
             // If the checkpoint of a stopped run could not be written, the earlier ones are still useful.
             if model.card.finished || !interrupt::requested() {
                 keeper.clear()?;
             }
-            anyhow::Ok(Some(Trained { model, updates, train_seconds, evaluation: evaluation? }))
+            anyhow::Ok(Some(Trained { model, output, updates, train_seconds, evaluation: evaluation? }))
         })
     }
 
@@ -187,6 +228,8 @@ fn note_choices(given: &TrainOptions, model: &Model) {
 /// A saved model, with the statistics of its training.
 struct Trained {
     model: Model,
+    /// Where it was saved.
+    output: PathBuf,
     updates: u64,
     train_seconds: f64,
     evaluation: Option<evaluate::Timed>,
@@ -194,14 +237,14 @@ struct Trained {
 
 impl Trained {
     fn report(self, args: &Args, skipped: usize) -> Result<()> {
-        let Trained { model, updates, train_seconds, evaluation } = self;
+        let Trained { model, output, updates, train_seconds, evaluation } = self;
         let (finished, bound) = (model.card.finished, model.card.trace.last().map(|point| point.bound));
         if !finished {
-            note!("{}", unfinished(&model.card.options));
+            note!("{}", unfinished(&model.card.options, &output));
         }
         if args.json {
             let facts = json!({
-                "model": args.output,
+                "model": output,
                 "rows": model.card.rows,
                 "classes": model.classes(),
                 "features": model.features(),
@@ -219,7 +262,7 @@ impl Trained {
             say!("{}", Value::Object(object))?;
             return Ok(());
         }
-        say!("model            {}", args.output.display())?;
+        say!("model            {}", output.display())?;
         say!("train seconds    {train_seconds:.2} ({:.0} updates/s)", updates as f64 / train_seconds)?;
         if let Some(bound) = bound {
             let what = match model.card.options.objective() {
@@ -259,12 +302,12 @@ fn class_weight(flag: Option<&Path>, classes: &[String]) -> Result<Option<Value>
     })
 }
 
-fn unfinished(options: &TrainOptions) -> String {
+fn unfinished(options: &TrainOptions, output: &Path) -> String {
     match &options.scores {
         Some(ScoreOptions::Linear(LinearOptions { solver: Solver::Batch(batch), .. })) if !interrupt::requested() => {
             format!("the tolerance {} was not reached within {} iterations", batch.tolerance, batch.iterations)
         }
-        _ => "stopped before the end; the model so far was saved".into(),
+        _ => format!("stopped before the end; the model so far was saved as {}", output.display()),
     }
 }
 
@@ -277,16 +320,4 @@ fn check_same_scores(own: &TrainOptions, wanted: &TrainOptions) -> Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-/// Checks before training that the model file can be created.
-fn check_output(path: &Path) -> Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if path.is_dir() || path.file_name().is_none() {
-        bail!("{}: is a folder; the model must be a file", path.display());
-    }
-    if !folder.is_dir() {
-        bail!("{}: there is no folder {}", path.display(), folder.display());
-    }
-    Ok(ove::io::atomic::check_place(path)?)
 }

@@ -45,12 +45,16 @@ impl DataFlags {
 
     /// Like [`DataFlags::read`], with rows that stay on disk in a cache folder.
     pub fn read_cached(self, folder: &Path, path: &Path, options: &TextOptions) -> Result<(Option<Text>, Dataset)> {
+        let existed = folder.join("card").exists();
         let bar = progress::counter("{human_pos} rows written to the cache");
         let cached =
             cache::open(folder, path, &self.options(true), options, &mut |rows| bar.set_position(rows as u64))?;
         bar.finish_and_clear();
         if cached.reused {
             note!("{}: using the cache of an earlier run", folder.display());
+        } else if existed {
+            let why = "it is of another file, of other settings or of another version of ove";
+            note!("{}: the cache was built again: {why}", folder.display());
         }
         report_skipped(&cached.data.skipped, path);
         Ok((cached.text, cached.data))
