@@ -1,7 +1,5 @@
 //! `ove train`: flags, files and messages.
 
-use std::process::Stdio;
-
 use crate::util::*;
 
 #[test]

@@ -4,6 +4,7 @@
 //! classes and features. [`Examples`] is a subset of rows with their labels and weights.
 
 mod dataset;
+mod doubts;
 mod examples;
 pub(crate) mod labels;
 pub(crate) mod mapped_rows;
@@ -11,6 +12,7 @@ mod rows;
 mod skipped;
 
 pub use dataset::Dataset;
+pub use doubts::Doubt;
 pub use examples::Examples;
 pub use labels::Labels;
 pub use rows::{Row, Rows};

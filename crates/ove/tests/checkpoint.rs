@@ -37,7 +37,7 @@ fn kinds() -> Vec<Value> {
         changed(json!({ "step": "sgd", "learning_rate": 0.5, "schedule": 0.7 })),
         changed(json!({ "step": "sgd", "l2": 500.0, "schedule": 1.0 })),
         changed(json!({ "cells": 500, "penalty_on_bias": false })),
-        changed(json!({ "objective": "merged", "sampler": "rivals", "classes": 6 })),
+        changed(json!({ "objective": "merged", "sampler": "rivals", "negatives": 6 })),
         changed(json!({ "objective": "sampled-softmax", "sampler": "uniform" })),
         changed(json!({ "objective": "softmax", "class_weight": "balanced" })),
         changed(json!({ "rank": 5 })),

@@ -8,7 +8,7 @@ use ove::io::read::class_weights;
 use ove::options::{LinearOptions, ScoreOptions, Solver};
 use ove::text::Text;
 use ove::train::FitStart;
-use ove::{Dataset, Error, Model, TrainOptions};
+use ove::{Dataset, Error, Examples, Model, TrainOptions};
 use serde_json::{Value, json};
 
 use super::evaluate;
@@ -25,7 +25,8 @@ use crate::terminal::{note, say};
 /// Reads labelled rows, maximises the objective and writes the model. Ctrl-C stops training and saves the result so
 /// far: as a checkpoint with --checkpoint, otherwise as a model; if there is a MODEL already, as MODEL.partial.
 #[derive(clap::Args)]
-#[command(after_help = "Example: ove train train.svm -o my.model --valid test.svm --epochs 10")]
+#[command(after_help = "Example: ove train titles.tsv -o titles.model --valid test.tsv\n\n\
+                        More flags, and each in full: ove train --help-all")]
 pub struct Args {
     /// Labelled rows: libsvm, XMC repository, IDX, ARFF, 20-newsgroups triples, or raw text as TSV or fastText; may be
     /// gzipped; `-` is stdin
@@ -36,6 +37,9 @@ pub struct Args {
     /// Validation rows: for the choice of epochs and learning rate, early stopping, calibration, and a final evaluation
     #[arg(long, value_name = "DATA")]
     valid: Option<PathBuf>,
+    /// Leave rows of --valid that are training rows too out
+    #[arg(long, requires = "valid")]
+    drop_shared: bool,
     /// Cache the rows on disk in this folder, for later runs and for data larger than memory; the stochastic solver
     /// visits more than 64 MB of them in another order, which gives another, equally good model
     #[arg(long, value_name = "DIR")]
@@ -56,6 +60,9 @@ pub struct Args {
     /// are kept
     #[arg(long, value_name = "MODEL", conflicts_with = "cache")]
     from: Option<PathBuf>,
+    /// Do not keep three short training texts in the model, which the page of `ove serve` offers to try
+    #[arg(long)]
+    no_examples: bool,
     /// After Ctrl-C, replace an existing MODEL by the model so far, instead of writing MODEL.partial
     #[arg(long)]
     keep_partial: bool,
@@ -160,7 +167,10 @@ impl Plan {
         }
         note!("{} rows, {} features, {} classes", data.len(), data.features(), data.classes.len());
         let read_valid = |path: &PathBuf| args.input.read_like(&data, text.as_ref(), path);
-        let valid = args.valid.as_ref().map(read_valid).transpose()?;
+        let mut valid = args.valid.as_ref().map(read_valid).transpose()?;
+        if let Some(valid) = &mut valid {
+            leave_out_shared(&data, valid, args.drop_shared);
+        }
         Ok(Plan { text, data, valid, from, options })
     }
 
@@ -187,6 +197,9 @@ impl Plan {
                 fitted => fitted?,
             };
             note_choices(&self.options, &model);
+            if !args.no_examples {
+                model.card.examples = std::mem::take(&mut self.data.examples);
+            }
             if let Some(threshold) = args.prune {
                 prune(&mut model, threshold, self.valid.as_ref())?;
             }
@@ -223,6 +236,19 @@ fn note_choices(given: &TrainOptions, model: &Model) {
     if let Some(ScoreOptions::Linear(LinearOptions { cells: Some(cells), .. })) = &chosen.scores {
         note!("weights are hashed to {cells} cells to fit in --memory");
     }
+}
+
+/// Tells of validation rows that are training rows too, and leaves them out if that is wanted.
+fn leave_out_shared(data: &Dataset, valid: &mut Dataset, drop: bool) {
+    let Some((doubt, new)) = Examples::of(valid).shared_with(&Examples::of(data)) else { return };
+    if !drop || new.is_empty() {
+        note!("warning: --valid: {doubt}; --drop-shared leaves them out");
+        return;
+    }
+    note!("--valid: {doubt}; {} rows are left", new.len());
+    let mut left = Examples::of(valid).with_index(&new).thinned(1);
+    left.classes = std::mem::take(&mut valid.classes);
+    *valid = left;
 }
 
 /// A saved model, with the statistics of its training.

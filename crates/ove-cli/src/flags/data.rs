@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use ove::data::Doubt;
 use ove::io::cache;
 use ove::io::read::{Format, Input, OnError, ReadOptions, Skipped, read, read_any, read_texts};
 use ove::text::{Text, TextOptions};
@@ -40,6 +41,7 @@ impl DataFlags {
             }
         };
         report_skipped(&data.skipped, path);
+        warn_of_doubts(&data, path);
         Ok((text, data))
     }
 
@@ -120,6 +122,26 @@ fn report_skipped(skipped: &Skipped, path: &Path) {
     let more = count - skipped.first().count();
     if more > 0 {
         note!("  and {more} more");
+    }
+}
+
+/// Reports what looks like a mistake, with the flags that settle it.
+fn warn_of_doubts(data: &Dataset, path: &Path) {
+    let many = Doubt::many_classes(&data.classes, data.len());
+    for doubt in data.doubts.iter().chain(&many) {
+        let hint = match doubt {
+            Doubt::Header { text, label } => {
+                format!("; if so, name the columns: --text {} --label {}", text.trim(), label)
+            }
+            Doubt::Split { .. } => {
+                "; if these are single labels, give the columns: --text 1 --label 2; if the text comes \
+                                    second, --format tsv-label-first"
+                    .into()
+            }
+            Doubt::ManyClasses { .. } => "; --format tsv-label-first reads `label<TAB>text`".into(),
+            _ => String::new(),
+        };
+        note!("warning: {}: {doubt}{hint}", path.display());
     }
 }
 

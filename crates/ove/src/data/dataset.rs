@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::doubts::Doubt;
 use super::labels::Labels;
 use super::mapped_rows::MappedRows;
 use super::rows::{Rows, Storage};
@@ -25,6 +26,10 @@ pub struct Dataset {
     pub classes: Vec<String>,
     /// The name of each feature; empty if features have no names.
     pub feature_names: Vec<String>,
+    /// Up to three short texts among those that the rows were made from.
+    pub examples: Vec<String>,
+    /// What looks like a mistake in the file.
+    pub doubts: Vec<Doubt>,
     /// The rows of the file that were skipped.
     pub skipped: Skipped,
 }

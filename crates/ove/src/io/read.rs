@@ -171,8 +171,8 @@ fn read_format(source: Source, format: Format, options: &ReadOptions) -> Result<
         Format::Idx => Input::Rows(idx::read(source, options.labels_required)?),
         Format::Arff => Input::Rows(arff::read(source, options)?),
         Format::Triples => Input::Rows(triples::read(source, options)?),
-        Format::Tsv => Input::Texts(texts::read(source, options, tsv::text_first)?),
-        Format::TsvLabelFirst => Input::Texts(texts::read(source, options, tsv::label_first)?),
+        Format::Tsv => Input::Texts(texts::read(source, options, tsv::text_first)?.split_at_spaces()),
+        Format::TsvLabelFirst => Input::Texts(texts::read(source, options, tsv::label_first)?.split_at_spaces()),
         Format::Fasttext => Input::Texts(texts::read(source, options, fasttext::line)?),
     };
     Ok(match input {

@@ -46,6 +46,10 @@ pub struct Card {
     /// The text pipeline, if the model was trained on raw text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<Text>,
+    /// Up to three training texts, for somebody to try the model with; empty if there are none or they are not to be
+    /// passed on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<String>,
     /// The temperature T by which the scores were divided for calibration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
@@ -72,6 +76,7 @@ impl Card {
             counts,
             feature_names: Vec::new(),
             text: None,
+            examples: Vec::new(),
             temperature: None,
             rows,
             finished: true,

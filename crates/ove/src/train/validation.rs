@@ -1,11 +1,9 @@
 //! Which rows are held out of training. Rows of the same content, such as a text that occurs twice, are held out together
 //! or not at all: a model that has seen a row says little about rows that it has not.
 
-use bytemuck::cast_slice;
 use rayon::prelude::*;
 
-use crate::data::{Examples, Row};
-use crate::platform::digest::Digest;
+use crate::data::Examples;
 use crate::platform::random::Stream;
 
 /// One training row in this many is held out, if no validation rows are given.
@@ -85,30 +83,13 @@ fn draw(order: &[u32], group: &[u32], count: usize) -> Vec<bool> {
 
 /// For each of these rows, the position of the first one of the same content.
 pub(crate) fn firsts(examples: &Examples<'_>) -> Vec<u32> {
-    let mut contents: Vec<(u64, u32)> = contents(examples).into_iter().zip(0..).collect();
+    let mut contents: Vec<(u64, u32)> = examples.contents().into_iter().zip(0..).collect();
     contents.par_sort_unstable();
     let mut firsts = vec![0; contents.len()];
     for same in contents.chunk_by(|a, b| a.0 == b.0) {
         same.iter().for_each(|&(_, n)| firsts[n as usize] = same[0].1);
     }
     firsts
-}
-
-/// The checksum of each of these rows.
-fn contents(examples: &Examples<'_>) -> Vec<u64> {
-    if examples.rows.mapped().is_some() {
-        let mut contents = Vec::with_capacity(examples.len());
-        examples.each(|_, row| contents.push(content(row)));
-        return contents;
-    }
-    (0..examples.len()).into_par_iter().map(|n| content(examples.rows.row(examples.id(n)))).collect()
-}
-
-fn content(row: Row<'_>) -> u64 {
-    let mut digest = Digest::default();
-    digest.update(cast_slice(row.indices));
-    digest.update(cast_slice(row.values));
-    digest.finish()
 }
 
 #[cfg(test)]
