@@ -41,9 +41,12 @@ const SHOWN: [&str; 27] = [
 pub fn arranged(command: Command) -> Command {
     with_help(command).mut_subcommand("train", |train| {
         train.mut_args(|flag| match flag.get_id().as_str() {
-            name if FIRST.contains(&name) => flag.help_heading("Most used"),
-            name if SHOWN.contains(&name) || name.starts_with("help") => flag,
-            _ => flag.hide_short_help(true),
+            name if FIRST.contains(&name) => flag.help_heading(None),
+            name => {
+                let is_shown = SHOWN.contains(&name) || name.starts_with("help");
+                let flag = if flag.get_help_heading().is_none() { flag.help_heading("More") } else { flag };
+                flag.hide_short_help(!is_shown)
+            }
         })
     })
 }
@@ -60,5 +63,5 @@ fn with_help(command: Command) -> Command {
 }
 
 fn help(name: &'static str, what: &'static str, action: ArgAction) -> Arg {
-    Arg::new(name).long(name).help(what).action(action).display_order(1000)
+    Arg::new(name).long(name).help(what).action(action).help_heading("Help")
 }

@@ -18,6 +18,7 @@ mod reproduce;
 mod same_model;
 #[cfg(feature = "serve")]
 mod serve;
+mod tables;
 mod text;
 mod train;
 mod util;

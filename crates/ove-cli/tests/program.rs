@@ -125,8 +125,8 @@ fn the_help_of_training_fits_two_screens() {
     let dir = Dir::new();
     let help = dir.run("train --help").ok();
     assert!(help.lines().count() <= 96, "{} lines:\n{help}", help.lines().count());
-    let first = help.split("Most used:").nth(1).unwrap().split("\n\n").next().unwrap();
-    for flag in ["--output", "--valid"] {
+    let first = help.split("Options:").nth(1).unwrap().split("\n\n").next().unwrap();
+    for flag in ["--output", "--text", "--label", "--label-separator", "--valid"] {
         contains(first, flag);
     }
     contains(&help, "ove train --help-all");

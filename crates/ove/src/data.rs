@@ -3,6 +3,7 @@
 //! [`Rows`] is a borrowed view, which solvers and models read. [`Dataset`] owns rows, together with the names of
 //! classes and features. [`Examples`] is a subset of rows with their labels and weights.
 
+mod columns;
 mod dataset;
 mod doubts;
 mod examples;
@@ -11,6 +12,7 @@ pub(crate) mod mapped_rows;
 mod rows;
 mod skipped;
 
+pub use columns::Columns;
 pub use dataset::Dataset;
 pub use doubts::Doubt;
 pub use examples::Examples;

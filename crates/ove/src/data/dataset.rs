@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::columns::Columns;
 use super::doubts::Doubt;
 use super::labels::Labels;
 use super::mapped_rows::MappedRows;
@@ -26,6 +27,10 @@ pub struct Dataset {
     pub classes: Vec<String>,
     /// The name of each feature; empty if features have no names.
     pub feature_names: Vec<String>,
+    /// The id of each row, if the file is a table that has them and they were asked for.
+    pub ids: Vec<String>,
+    /// The columns that were read, if the file is a table.
+    pub columns: Columns,
     /// Up to three short texts among those that the rows were made from.
     pub examples: Vec<String>,
     /// What looks like a mistake in the file.

@@ -134,7 +134,8 @@ impl Doubt {
         let is_word = |text: &str| !text.trim().contains(char::is_whitespace);
         let looks_so = (is_name(text) && is_word(name)) || (is_name(name) && is_word(text));
         let is_only_one = || labels.all().iter().filter(|&other| other == label).count() == 1;
-        (looks_so && labels.len() > 1 && is_only_one()).then(|| Doubt::Header { text: text.into(), label: name.clone() })
+        (looks_so && labels.len() > 1 && is_only_one())
+            .then(|| Doubt::Header { text: text.into(), label: name.clone() })
     }
 
     /// Whether many rows of texts have several labels, which were split at spaces.
