@@ -8,6 +8,7 @@ mod factored;
 mod largest;
 pub(crate) mod layout;
 mod linear;
+mod logistic;
 mod prediction;
 mod softmax;
 pub(crate) mod sparse;
@@ -25,11 +26,12 @@ use layout::Layout;
 pub use factored::Factored;
 pub(crate) use largest::Largest;
 pub use linear::Linear;
+pub use logistic::Logistic;
 pub use prediction::Prediction;
 pub use softmax::probabilities;
 pub(crate) use softmax::{SoftmaxScores, all_scores};
 pub use sparse_linear::SparseLinear;
-pub use trees::{Calibration, Trees};
+pub use trees::{Calibration, Evidence, Trees};
 
 /// A trained score function.
 #[derive(Debug, Clone, PartialEq)]

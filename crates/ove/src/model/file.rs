@@ -35,7 +35,7 @@ use crate::platform::{memory, pool};
 use crate::scores::Scores;
 use crate::text::{self, Table, Text, TextOptions, hash_of_name};
 
-const VERSION: &str = "6";
+const VERSION: &str = "7";
 
 impl Model {
     /// Writes the model to a file, atomically.

@@ -1,0 +1,98 @@
+//! Fits the logistic calibration of log scores, for rows with several labels, on held-out rows.
+//!
+//! The pairs are the top classes of each row: nearly all of their labels, and the tail of what is not one. Targets are
+//! those of Platt (1999), (N₊ + 1)/(N₊ + 2) for the N₊ labels and 1/(N₋ + 2) for the others, so that scores that separate
+//! the pairs do not become certainties.
+
+use crate::platform::math::softplus_sigmoid;
+use crate::scores::Logistic;
+
+/// Maximum number of classes per row.
+pub(super) const TOP: usize = 100;
+
+/// Maximum number of Newton steps, and the decrease of the loss per pair at which they stop.
+const STEPS: usize = 50;
+const SMALL: f64 = 1e-10;
+
+/// The minimum of the log loss over pairs of a log score and whether the class is a label; `None` if it has no positive
+/// slope, or if all or none of the pairs are labels.
+pub(super) fn fit(pairs: &[(f64, bool)]) -> Option<Logistic> {
+    let positive = pairs.iter().filter(|(_, is_label)| *is_label).count() as f64;
+    let negative = pairs.len() as f64 - positive;
+    if positive == 0.0 || negative == 0.0 {
+        return None;
+    }
+    let targets = [1.0 / (negative + 2.0), (positive + 1.0) / (positive + 2.0)];
+    // −Σ t log p + (1 − t) log(1 − p) = Σ softplus(z) − t z, its gradient, and the matrix of second derivatives.
+    let moments = |a: f64, b: f64| {
+        let mut sums = [0.0; 6];
+        for &(score, is_label) in pairs {
+            let (z, target) = (a + b * score, targets[usize::from(is_label)]);
+            let (softplus, p) = softplus_sigmoid(z);
+            let (slope, curvature) = (p - target, p * (1.0 - p));
+            let of_pair =
+                [softplus - target * z, slope, slope * score, curvature, curvature * score, curvature * score * score];
+            sums.iter_mut().zip(of_pair).for_each(|(sum, of)| *sum += of);
+        }
+        sums
+    };
+    let (mut a, mut b) = (0.0, 1.0);
+    let mut now = moments(a, b);
+    for _ in 0..STEPS {
+        let [loss, g_a, g_b, h_aa, h_ab, h_bb] = now;
+        let determinant = h_aa * h_bb - h_ab * h_ab;
+        if determinant <= 0.0 {
+            break;
+        }
+        let step = [(h_bb * g_a - h_ab * g_b) / determinant, (h_aa * g_b - h_ab * g_a) / determinant];
+        // Halved until the loss falls.
+        let mut length = 1.0;
+        let next = loop {
+            let next = moments(a - length * step[0], b - length * step[1]);
+            if next[0] <= loss || length < SMALL {
+                break next;
+            }
+            length /= 2.0;
+        };
+        if next[0] > loss {
+            break;
+        }
+        (a, b, now) = (a - length * step[0], b - length * step[1], next);
+        if loss - now[0] <= SMALL * pairs.len() as f64 {
+            break;
+        }
+    }
+    Some(Logistic { intercept: a as f32, slope: b as f32 }).filter(|logistic| logistic.is_valid())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::random::Stream;
+
+    #[test]
+    fn the_truth_is_found_again() {
+        let (truth, mut random) = (Logistic { intercept: 1.2, slope: 0.7 }, Stream::of(&[4]));
+        let mut pair = |_| {
+            let score = -8.0 * random.uniform();
+            (score, random.uniform() < truth.probability(score))
+        };
+        let pairs: Vec<(f64, bool)> = (0..200_000).map(&mut pair).collect();
+        let found = fit(&pairs).unwrap();
+        assert!((found.intercept - 1.2).abs() < 0.03 && (found.slope - 0.7).abs() < 0.01, "{found:?}");
+        // The sum of the probabilities is the number of labels, up to the targets: the gradient for a.
+        let sum: f64 = pairs.iter().map(|&(score, _)| found.probability(score)).sum();
+        let labels = pairs.iter().filter(|(_, is_label)| *is_label).count() as f64;
+        assert!((sum / labels - 1.0).abs() < 1e-4, "{sum} {labels}");
+    }
+
+    #[test]
+    fn separated_scores_are_no_certainties() {
+        let pairs: Vec<(f64, bool)> = (0..100).map(|n| (f64::from(n) / 10.0 - 10.0, n >= 50)).collect();
+        let found = fit(&pairs).unwrap();
+        assert!(found.probability(0.0) < 0.99 && found.probability(-10.0) > 0.01, "{found:?}");
+        assert_eq!(fit(&pairs[..50]), None);
+        let reversed: Vec<_> = pairs.iter().map(|&(score, is_label)| (score, !is_label)).collect();
+        assert_eq!(fit(&reversed), None);
+    }
+}
