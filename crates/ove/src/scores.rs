@@ -21,6 +21,7 @@ use crate::data::{Examples, Row};
 use crate::error::{Error, Result};
 use crate::io::tensors::Tensor;
 use crate::platform::digest::Digest;
+use crate::platform::elementary::ln;
 use layout::Layout;
 
 pub use factored::Factored;
@@ -120,6 +121,11 @@ pub(crate) trait Predictor: Send + Sync {
 
     /// The weights as tensors of a model file.
     fn tensors(&self) -> Vec<Tensor<'_>>;
+}
+
+/// The logarithm of a probability or of votes, finite if they have vanished.
+pub(crate) fn log_score(score: f64) -> f64 {
+    ln(score.max(f64::MIN_POSITIVE))
 }
 
 impl Scores {

@@ -9,7 +9,6 @@ use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use ove::Prediction;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -19,7 +18,7 @@ use super::host::{self, Hosts};
 use super::metrics::Gauges;
 use super::request::{Explain, Predict};
 use super::served::Served;
-use super::{Server, assets, body, openapi};
+use super::{Server, assets, body, openapi, work};
 
 type Answer = Result<Response, Fault>;
 
@@ -78,15 +77,19 @@ async fn predict(State(server): State<Arc<Server>>, request: Request) -> Answer 
     let served = server.served();
     let asked = Predict::read(value, &served)?;
     let predictions = server.work.predict(&served, asked, &server.metrics).await?;
-    let predictions: Vec<Value> = predictions.iter().map(|top| labelled(&served, top)).collect();
+    let predictions: Vec<Value> = predictions.iter().map(|row| labelled(&served, row)).collect();
     Ok(json(&json!({ "predictions": predictions })))
 }
 
 /// A prediction as in `ove predict --json`, with display names if there are any.
-fn labelled(served: &Served, top: &[Prediction]) -> Value {
+fn labelled(served: &Served, row: &work::Answer) -> Value {
+    let top = &row.top;
     let labels: Vec<&str> = top.iter().map(|p| served.label(p.class)).collect();
     let probabilities: Vec<f64> = top.iter().map(|p| p.probability).collect();
     let mut value = json!({ "labels": labels, "probabilities": probabilities });
+    if !row.is_known {
+        value[if served.takes_texts() { "known_words" } else { "known_features" }] = 0.into();
+    }
     if served.has_names() {
         value["names"] = top.iter().map(|p| served.name(p.class).unwrap_or(served.label(p.class))).collect();
     }

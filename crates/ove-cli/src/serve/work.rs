@@ -15,7 +15,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use super::answer::Fault;
 use super::metrics::Metrics;
-use super::request::{Input, Predict};
+use super::request::{Input, MOST_CLASSES, Predict, Wanted};
 use super::served::Served;
 
 /// Maximum number of rows of a piece, and of a batch: some milliseconds of work.
@@ -31,11 +31,19 @@ pub struct Work {
     room: Arc<Semaphore>,
 }
 
+/// The classes of a row, and the number of its features that the model knows.
+pub struct Answer {
+    /// The classes that were asked for.
+    pub top: Vec<Prediction>,
+    /// Whether the model knows a feature of the row.
+    pub is_known: bool,
+}
+
 struct Piece {
     served: Arc<Served>,
     input: Input,
-    top: usize,
-    reply: oneshot::Sender<Vec<Vec<Prediction>>>,
+    wanted: Wanted,
+    reply: oneshot::Sender<Vec<Answer>>,
 }
 
 impl Work {
@@ -52,19 +60,19 @@ impl Work {
         WAITING - self.room.available_permits()
     }
 
-    /// The top-k classes of each row.
+    /// The classes of each row.
     pub async fn predict(
         &self,
         served: &Arc<Served>,
         asked: Predict,
         metrics: &Metrics,
-    ) -> Result<Vec<Vec<Prediction>>, Fault> {
+    ) -> Result<Vec<Answer>, Fault> {
         let _place = self.room.try_acquire().map_err(|_| busy())?;
         let mut predictions = Vec::with_capacity(asked.input.len());
         metrics.add_rows(asked.input.len());
         for input in asked.input.pieces(PIECE) {
             let (reply, answer) = oneshot::channel();
-            let piece = Piece { served: served.clone(), input, top: asked.top, reply };
+            let piece = Piece { served: served.clone(), input, wanted: asked.wanted, reply };
             self.waiting.lock().expect("no panic while it is locked").push_back(piece);
             let (waiting, threads) = (self.waiting.clone(), self.pool.current_num_threads());
             self.pool.spawn(move || predict_batch(take_batch(&waiting, threads)));
@@ -113,14 +121,27 @@ fn take_batch(waiting: &Mutex<VecDeque<Piece>>, threads: usize) -> Vec<Piece> {
 
 fn predict_batch(batch: Vec<Piece>) {
     let Some(first) = batch.first() else { return };
-    let top = batch.iter().map(|piece| piece.top).max().unwrap_or(0);
-    let data = rows_of(&batch, &first.served);
+    let top = |piece: &Piece| if let Wanted::Top(top) = piece.wanted { top } else { 0 };
+    let most = batch.iter().map(top).max().unwrap_or(0);
+    let (model, data) = (&first.served.model, rows_of(&batch, &first.served));
     // Runs on the current pool.
-    let mut predictions = first.served.model.top_k(data.rows(), top).into_iter();
+    let mut predictions = model.top_k(data.rows(), most).into_iter();
+    let (served, mut start) = (first.served.clone(), 0);
     for piece in batch {
-        let mut own: Vec<_> = predictions.by_ref().take(piece.input.len()).collect();
-        own.iter_mut().for_each(|classes| classes.truncate(piece.top));
-        let _ = piece.reply.send(own);
+        let rows = start..start + piece.input.len();
+        start = rows.end;
+        let mut tops: Vec<_> = predictions.by_ref().take(rows.len()).collect();
+        let most = match piece.wanted {
+            Wanted::Top(top) => top,
+            Wanted::Threshold(threshold) => {
+                tops = served.model.predict_within(data.rows(), rows.clone(), Some(threshold));
+                MOST_CLASSES
+            }
+        };
+        tops.iter_mut().for_each(|classes| classes.truncate(most));
+        let is_known = |row: usize| !served.model.knows_nothing_of(data.rows().row(row));
+        let answers = rows.zip(tops).map(|(row, top)| Answer { top, is_known: is_known(row) });
+        let _ = piece.reply.send(answers.collect());
     }
 }
 
@@ -155,7 +176,7 @@ mod tests {
 
     fn piece(served: &Arc<Served>, rows: usize) -> Piece {
         let (reply, _) = oneshot::channel();
-        Piece { served: served.clone(), input: Input::Rows(vec![Vec::new(); rows]), top: 1, reply }
+        Piece { served: served.clone(), input: Input::Rows(vec![Vec::new(); rows]), wanted: Wanted::Top(1), reply }
     }
 
     #[test]
@@ -181,7 +202,7 @@ mod tests {
         let taken = work.room.try_acquire_many(WAITING as u32).unwrap();
         assert_eq!(work.waiting(), WAITING);
         assert_eq!(status(runtime.block_on(work.run(|| 1))), StatusCode::SERVICE_UNAVAILABLE);
-        let asked = Predict { input: Input::Rows(vec![Vec::new()]), top: 1 };
+        let asked = Predict { input: Input::Rows(vec![Vec::new()]), wanted: Wanted::Top(1) };
         let served = Arc::new(Served::of_tests());
         let refused = runtime.block_on(work.predict(&served, asked, &Metrics::default()));
         assert_eq!(refused.unwrap_err().status(), StatusCode::SERVICE_UNAVAILABLE);

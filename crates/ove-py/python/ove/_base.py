@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from typing import Any
 
 import numpy as np
@@ -162,7 +163,13 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
     def _rows(self, X: Any) -> tuple[Matrix, int]:
         check_is_fitted(self)
-        return self._read(X, fitting=False)[0], threads_of(self.n_jobs)
+        rows = self._read(X, fitting=False)[0]
+        unknown = self._model.unknown_rows(rows)
+        if unknown:
+            noun = f"{unknown} rows have" if unknown > 1 else "1 row has"
+            message = f"{noun} no feature that the model knows; their probabilities are those of the classes in training"
+            warnings.warn(message, UserWarning, stacklevel=3)
+        return rows, threads_of(self.n_jobs)
 
     def top_k(self, X: Any, k: int = 5) -> tuple[npt.NDArray[Any], Floats]:
         """The min(k, K) most probable labels of each row, best first, and their probabilities.
@@ -180,23 +187,46 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         best, probabilities = self._model.top_k(rows, k, threads)
         return self.classes_[best], probabilities
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The most probable label of each row; `top_k` gives more of them.
+    @property
+    def threshold_(self) -> float | None:
+        """The probability from which on `predict` returns a label, if rows had several labels in training."""
+        return self._model.threshold
 
-        A model that was fitted to a matrix of 0 and 1 returns such a matrix, with a 1 for that label.
+    def predict(self, X: Any, *, threshold: float | None = None) -> Any:
+        """The labels of each row.
+
+        The most probable label of each row, if rows had one label in training. If rows had several, every label whose
+        probability reaches a threshold, the most probable first: held-out rows chose the one with the largest micro F1.
+
+        Parameters
+        ----------
+        X : rows, as in `fit`
+        threshold : float, optional
+            Another threshold, between 0 and 1.
+
+        Returns
+        -------
+        array of labels; a list with an array of labels for each row, if rows had several labels or `threshold` is given;
+        a matrix of 0 and 1, if the model was fitted to one
         """
+        if threshold is not None and not 0 <= threshold <= 1:
+            raise ValueError(f"`threshold` must be between 0 and 1, got {threshold}")
         rows, threads = self._rows(X)
-        best = self._model.top_k(rows, 1, threads)[0][:, 0]
-        if getattr(self, "_form", None) != "indicator":
-            return self.classes_[best]
-        matrix = np.zeros((len(best), len(self.classes_)), dtype=self._dtype)
-        matrix[np.arange(len(best)), best] = 1
-        return matrix
+        form = getattr(self, "_form", None)
+        offsets, found = self._model.predict(rows, threshold, threads)
+        if form == "indicator":
+            matrix = np.zeros((len(offsets) - 1, len(self.classes_)), dtype=self._dtype)
+            matrix[np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)), found] = 1
+            return matrix
+        labels = self.classes_[found]
+        if threshold is None and self._model.threshold is None:
+            return labels
+        return np.split(labels, offsets[1:-1])
 
     def predict_log_proba(self, X: Any) -> Floats:
         """The log probability of every class per row: the exact softmax over all classes, for any objective.
 
-        For trees trained on rows with several labels, the log probability that a class is one of the labels.
+        If rows had several labels in training, the log probability that a class is one of the labels.
         """
         rows, threads = self._rows(X)
         return self._model.log_probabilities(rows, threads)

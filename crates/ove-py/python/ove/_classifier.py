@@ -99,6 +99,8 @@ default "one-vs-each"; factored "sampled-softmax"
         The weights; only for linear scores.
     intercept_ : array of shape (n_classes,)
         The biases; only for linear scores.
+    threshold_ : float or None
+        The probability from which on `predict` returns a label, if rows had several labels in training.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)

@@ -259,14 +259,14 @@ impl Predictor for Trees {
     /// The blocks of all trees, each tree's root before its leaves, and
     ///
     /// ```text
-    /// calibration  4 or 2       τ_root, τ_leaf, p and ζ; with several labels per row, a and b
+    /// calibration  4 or 3       τ_root, τ_leaf, p and ζ; with several labels per row, a, b and the threshold
     /// leaves       trees        number of leaves of each tree
     /// order        trees × K    the classes, leaf by leaf
     /// ```
     fn tensors(&self) -> Vec<Tensor<'_>> {
         let calibration = match self.calibration {
             Calibration::Normalised(Evidence { root, leaf, power, tail }) => vec![root, leaf, power, tail],
-            Calibration::Logistic(Logistic { intercept, slope }) => vec![intercept, slope],
+            Calibration::Logistic(Logistic { intercept, slope, threshold }) => vec![intercept, slope, threshold],
         };
         let leaves: Vec<u32> = self.trees.iter().map(|tree| tree.leaves.nodes() as u32).collect();
         let order: Vec<u32> = self.trees.iter().flat_map(|tree| &tree.order).copied().collect();

@@ -11,7 +11,7 @@ use super::checkpoint::{Saved, StateReader};
 use super::fit_data::FitData;
 use super::run::{Progress, Start};
 use super::training::{Trained, Training};
-use super::{budget, learning_rate, stochastic, trees, validation};
+use super::{budget, learning_rate, logistic, stochastic, trees, validation};
 use crate::data::{Dataset, Examples, Row};
 use crate::error::{Error, Result};
 use crate::model::Model;
@@ -311,11 +311,19 @@ impl Fit<'_, '_, '_> {
                 model.card.text.clone_from(&from.card.text);
             }
         }
-        let Some(rows) = held_out else { return Ok(()) };
         let Some(softmax) = model.scores.softmax() else { return Ok(()) };
+        let all = self.data.examples;
+        if all.ids().any(|id| all.labels[id].len() > 1) {
+            let earlier = self.start.from.and_then(|from| from.card.logistic);
+            model.card.logistic = earlier.or_else(|| Some(logistic::default(&all)));
+        }
+        let Some(rows) = held_out else { return Ok(()) };
         let scores = |row: Row<'_>, out: &mut [f32]| softmax.scores(row, out);
         let temperature = fit_temperature(rows, &scores).temperature;
         model.calibrate(temperature);
+        if model.card.logistic.is_some() {
+            model.card.logistic = logistic::of_softmax(&model.scores, rows).or(model.card.logistic);
+        }
         self.notify(Event::Calibrated { temperature, rows: rows.len() })
     }
 

@@ -16,11 +16,11 @@ pub(super) fn parse(source: &Source, file: &SafeTensors, classes: usize) -> Resu
             .filter(Evidence::is_valid)
             .map(Calibration::Normalised)
             .ok_or(format!("the calibration {calibration:?}, which is not four positive numbers, the last up to 1")),
-        [intercept, slope] => Some(Logistic { intercept, slope })
+        [intercept, slope, threshold] => Some(Logistic { intercept, slope, threshold })
             .filter(|logistic| logistic.is_valid())
             .map(Calibration::Logistic)
-            .ok_or(format!("the calibration {calibration:?}, which is not a number and a positive number")),
-        _ => Err("a calibration that is not four or two numbers".into()),
+            .ok_or(format!("the calibration {calibration:?}, which is not a number, a positive number and a probability")),
+        _ => Err("a calibration that is not four or three numbers".into()),
     }?;
     let (leaves, order) = (words(file, "leaves")?, words(file, "order")?);
     if leaves.is_empty() || order.len() != leaves.len() * classes {

@@ -8,7 +8,7 @@ use super::{BeamScores, Calibration, Evidence, Tree, Trees};
 use crate::data::Row;
 use crate::platform::elementary::{exp, ln};
 use crate::platform::math::{exp_all, log_sum_exp};
-use crate::scores::Prediction;
+use crate::scores::{Prediction, log_score};
 
 impl Trees {
     /// Whether a class is in a searched leaf of some tree.
@@ -122,7 +122,7 @@ impl Trees {
 
 /// log p of a mean vote; `total` is that of all classes, if probabilities are normalised.
 fn log_probability_of_vote(vote: f64, total: f64, calibration: &Calibration) -> f64 {
-    let log = ln(vote.max(f64::MIN_POSITIVE));
+    let log = log_score(vote);
     match calibration {
         Calibration::Normalised(_) => log - ln(total),
         Calibration::Logistic(logistic) => logistic.log_probability(log),

@@ -3,14 +3,14 @@
 use rayon::prelude::*;
 
 use crate::data::{Examples, Row};
-use crate::platform::elementary::{exp, ln};
+use crate::platform::elementary::exp;
 use crate::scores::trees::{BeamScores, Calibration, Evidence, Scratch, Search, Trees};
-use crate::scores::{Logistic, Prediction};
+use crate::scores::{Logistic, Prediction, log_score};
 use crate::train::{logistic, simplex};
 
 /// The defaults, with too few rows for a fit: between those of titles and of legal documents.
 const EVIDENCE: Evidence = Evidence { root: 0.45, leaf: 0.8, power: 2.8, tail: 0.12 };
-const LOGISTIC: Logistic = Logistic { intercept: 1.8, slope: 1.3 };
+const LOGISTIC: Logistic = Logistic { intercept: 1.8, slope: 1.3, threshold: 0.3 };
 
 /// Minimum number of rows for a fit.
 const MIN_ROWS: usize = 100;
@@ -35,7 +35,8 @@ pub(super) fn fit(trees: &Trees, examples: &Examples<'_>, rows: &[u32]) -> Calib
     match trees.calibration {
         Calibration::Normalised(start) => Calibration::Normalised(evidence(trees, examples, rows, start)),
         Calibration::Logistic(default) => {
-            let fitted = logistic::fit(&votes(trees, examples, rows));
+            let labels = rows.iter().map(|&row| examples.labels[row as usize].len()).sum();
+            let fitted = logistic::fit(&votes(trees, examples, rows), labels);
             Calibration::Logistic(fitted.unwrap_or(default))
         }
     }
@@ -82,7 +83,7 @@ fn evidence(trees: &Trees, examples: &Examples<'_>, rows: &[u32], start: Evidenc
 fn votes(trees: &Trees, examples: &Examples<'_>, rows: &[u32]) -> Vec<(f64, bool)> {
     let of_row = |at: usize, found: &BeamScores, scratch: &mut Scratch| {
         let labels = &examples.labels[rows[at] as usize];
-        let pair = |vote: Prediction| (ln(vote.probability.max(f64::MIN_POSITIVE)), labels.contains(&vote.class));
+        let pair = |vote: Prediction| (log_score(vote.probability), labels.contains(&vote.class));
         trees.votes(found, logistic::TOP, scratch).into_iter().map(pair).collect::<Vec<_>>()
     };
     trees.search_batches(&rows_of(examples, rows), Search::Nearest, |batch, found, scratch| {
