@@ -11,6 +11,7 @@ mod generate;
 mod inspect;
 mod names;
 mod predict;
+mod probabilities;
 mod program;
 mod reliability;
 mod reproduce;

@@ -18,11 +18,14 @@ pub fn describe(served: &Served, token: bool) -> Value {
     let list = |items: &Value| json!({ "type": "array", "items": items });
     let name = json!({ "type": "string", "description": "The display name of the class." });
     let counted = object(&[("class", class.clone()), ("count", count.clone()), ("name", name.clone())], 2);
+    let none_known = json!({ "const": 0, "description": "The model knows nothing of this row: it gets the prior." });
     let prediction = object(
         &[
             ("labels", list(&class)),
             ("probabilities", list(&json!({ "type": "number", "minimum": 0, "maximum": 1.000001 }))),
             ("names", list(&name)),
+            ("known_words", none_known.clone()),
+            ("known_features", none_known),
         ],
         2,
     );

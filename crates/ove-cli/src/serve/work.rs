@@ -61,12 +61,7 @@ impl Work {
     }
 
     /// The classes of each row.
-    pub async fn predict(
-        &self,
-        served: &Arc<Served>,
-        asked: Predict,
-        metrics: &Metrics,
-    ) -> Result<Vec<Answer>, Fault> {
+    pub async fn predict(&self, served: &Arc<Served>, asked: Predict, metrics: &Metrics) -> Result<Vec<Answer>, Fault> {
         let _place = self.room.try_acquire().map_err(|_| busy())?;
         let mut predictions = Vec::with_capacity(asked.input.len());
         metrics.add_rows(asked.input.len());

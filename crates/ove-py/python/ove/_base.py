@@ -50,8 +50,8 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
     # Reading rows
 
-    def _read(self, X: Any, *, fitting: bool) -> tuple[Matrix, int]:
-        """The rows of X, and their number."""
+    def _read(self, X: Any, *, fitting: bool, like: Matrix | None = None) -> tuple[Matrix, int]:
+        """The rows of X, and their number; texts with the words of the rows `like`, or else of the model."""
         raise NotImplementedError
 
     def _feature_names(self) -> list[str]:
@@ -59,7 +59,7 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
     # Training
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, tune_on: tuple[Any, Any] | None = None) -> Any:
         """Trains on rows X with labels y.
 
         Parameters
@@ -70,6 +70,9 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             column per class, dense or sparse. Rows without a label are left out.
         sample_weight : array of shape (n_rows,), optional
             Weight of each row.
+        tune_on : (X, y), optional
+            Rows for choosing epochs, learning rate, temperature and threshold, and for early stopping, in place of rows
+            that are held out of X; for linear and factored scores. Labels that `y` does not have are left out.
 
         Returns
         -------
@@ -77,7 +80,7 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """
         earlier = getattr(self, "_model", None) if self.warm_start else None
         targets = targets_of(y, None if earlier is None else self.classes_)
-        return self._train(X, targets, sample_weight, earlier)
+        return self._train(X, targets, sample_weight, earlier, tune_on)
 
     @available_if(_learns_in_parts)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
@@ -112,7 +115,15 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             self.history_["bound"] = np.concatenate([before["bound"], self.history_["bound"]])
         return self
 
-    def _train(self, X: Any, targets: Targets, sample_weight: Any, start: _ove.Model | None, **instead: Any) -> Any:
+    def _train(
+        self,
+        X: Any,
+        targets: Targets,
+        sample_weight: Any,
+        start: _ove.Model | None,
+        tune_on: tuple[Any, Any] | None = None,
+        **instead: Any,
+    ) -> Any:
         if len(targets.unknown):
             raise ValueError(f"`y` must have labels that the model knows, got {targets.unknown.tolist()[0]!r}")
         if sample_weight is not None:
@@ -142,11 +153,20 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
                 settings,
                 threads_of(self.n_jobs),
                 start,
+                None if tune_on is None else self._rows_to_tune_on(*tune_on, rows, targets.classes),
                 progress,
             )
         self._take(model, targets.classes)
         self._form, self._dtype = targets.form, targets.dtype
         return self
+
+    def _rows_to_tune_on(self, X: Any, y: Any, like: Matrix, classes: npt.NDArray[Any]) -> tuple[Any, Any, Any]:
+        """Rows with the features of those that are trained on, their label offsets and their labels."""
+        targets = targets_of(y, classes)
+        rows, count = self._read(X, fitting=False, like=like)
+        if len(targets) != count:
+            raise ValueError(_inconsistent(count, len(targets)))
+        return rows, targets.offsets, targets.labels
 
     def _take(self, model: _ove.Model, classes: npt.NDArray[Any]) -> dict[str, Any]:
         """Makes this the estimator of a model, and returns the card of the model."""

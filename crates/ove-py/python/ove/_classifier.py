@@ -208,7 +208,7 @@ default "one-vs-each"; factored "sampled-softmax"
         found = self._contributions(x, label)
         return [(feature if name is None else name, weight) for feature, name, weight in found]
 
-    def _read(self, X: Any, *, fitting: bool) -> tuple[Matrix, int]:
+    def _read(self, X: Any, *, fitting: bool, like: Matrix | None = None) -> tuple[Matrix, int]:
         return rows_of(self, X, reset=fitting)
 
     def _feature_names(self) -> list[str]:

@@ -67,7 +67,11 @@ pub(super) struct Measures {
 
 impl Measures {
     pub fn new(model: &Model) -> Self {
-        Measures { bound: bound_of(model), propensities: Propensities::new(&model.card), logistic: model.several_labels() }
+        Measures {
+            bound: bound_of(model),
+            propensities: Propensities::new(&model.card),
+            logistic: model.several_labels(),
+        }
     }
 
     /// Whether there is a bound.

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::Model;
 use crate::data::{Row, Rows};
-use crate::platform::pool;
 use crate::platform::elementary::ln;
+use crate::platform::pool;
 use crate::scores::{self, Largest, Prediction, log_score};
 
 /// Number of classes that are looked at first for those that reach a threshold.
@@ -125,7 +125,8 @@ impl Model {
             out.iter_mut().for_each(|log| *log = logistic.log_probability(*log));
         }
         let mut prior = Vec::new();
-        for (row, out) in rows.iter().zip(out.chunks_mut(self.classes())).filter(|(row, _)| self.knows_nothing_of(**row)) {
+        for (_, out) in rows.iter().zip(out.chunks_mut(self.classes())).filter(|(row, _)| self.knows_nothing_of(**row))
+        {
             if prior.is_empty() {
                 prior = (0..out.len() as u32).map(|class| ln(self.prior(class))).collect();
             }

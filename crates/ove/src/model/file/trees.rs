@@ -19,7 +19,9 @@ pub(super) fn parse(source: &Source, file: &SafeTensors, classes: usize) -> Resu
         [intercept, slope, threshold] => Some(Logistic { intercept, slope, threshold })
             .filter(|logistic| logistic.is_valid())
             .map(Calibration::Logistic)
-            .ok_or(format!("the calibration {calibration:?}, which is not a number, a positive number and a probability")),
+            .ok_or(format!(
+                "the calibration {calibration:?}, which is not a number, a positive number and a probability"
+            )),
         _ => Err("a calibration that is not four or three numbers".into()),
     }?;
     let (leaves, order) = (words(file, "leaves")?, words(file, "order")?);

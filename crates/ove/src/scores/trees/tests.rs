@@ -79,7 +79,7 @@ fn by_hand(trees: &Trees, row: Row<'_>, found: &BeamScores) -> Vec<f64> {
     let total: f64 = votes.iter().sum();
     let probability = |&vote: &f64| match trees.calibration {
         Calibration::Normalised(_) => vote / total,
-        Calibration::Logistic(Logistic { intercept, slope }) => {
+        Calibration::Logistic(Logistic { intercept, slope, .. }) => {
             1.0 / (1.0 + (-f64::from(intercept) - f64::from(slope) * vote.ln()).exp())
         }
     };
