@@ -84,7 +84,7 @@ fn a_text_without_a_known_word_gets_the_prior() {
         let note = "2 of 3 rows have no word that the model knows; they get the classes' prior\n";
         assert_eq!(run.stderr, note, "{kind}{flags}");
         let rows: Vec<Value> = run.ok().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        assert!(rows[0].get("known_words").is_none() && rows[1]["known_words"] == 0, "{kind}{flags}: {rows:?}");
+        assert!(rows[0].get("known").is_none() && rows[1]["known"] == 0, "{kind}{flags}: {rows:?}");
         assert_eq!(rows[1], rows[2]);
         // The prior is the share of the training rows.
         let labels = |line: &str| -> Vec<String> {

@@ -97,7 +97,7 @@ fn write_line(
             object["id"] = json!(id);
         }
         if is_unknown {
-            object[if model.card.text.is_some() { "known_words" } else { "known_features" }] = json!(0);
+            object["known"] = json!(0);
         }
         writeln!(out, "{object}")?;
     } else {

@@ -31,19 +31,20 @@ pub struct Work {
     room: Arc<Semaphore>,
 }
 
-/// The classes of a row, and the number of its features that the model knows.
-pub struct Answer {
-    /// The classes that were asked for.
+/// What was found for a row.
+#[derive(Debug)]
+pub struct Found {
+    /// Its most probable classes.
     pub top: Vec<Prediction>,
-    /// Whether the model knows a feature of the row.
-    pub is_known: bool,
+    /// Number of its features that the model knows; with none, the classes do not depend on the row.
+    pub known: usize,
 }
 
 struct Piece {
     served: Arc<Served>,
     input: Input,
     wanted: Wanted,
-    reply: oneshot::Sender<Vec<Answer>>,
+    reply: oneshot::Sender<Vec<Found>>,
 }
 
 impl Work {
@@ -61,7 +62,7 @@ impl Work {
     }
 
     /// The classes of each row.
-    pub async fn predict(&self, served: &Arc<Served>, asked: Predict, metrics: &Metrics) -> Result<Vec<Answer>, Fault> {
+    pub async fn predict(&self, served: &Arc<Served>, asked: Predict, metrics: &Metrics) -> Result<Vec<Found>, Fault> {
         let _place = self.room.try_acquire().map_err(|_| busy())?;
         let mut predictions = Vec::with_capacity(asked.input.len());
         metrics.add_rows(asked.input.len());
@@ -118,25 +119,25 @@ fn predict_batch(batch: Vec<Piece>) {
     let Some(first) = batch.first() else { return };
     let top = |piece: &Piece| if let Wanted::Top(top) = piece.wanted { top } else { 0 };
     let most = batch.iter().map(top).max().unwrap_or(0);
-    let (model, data) = (&first.served.model, rows_of(&batch, &first.served));
+    let (served, data) = (first.served.clone(), rows_of(&batch, &first.served));
+    let (model, rows) = (&served.model, data.rows());
     // Runs on the current pool.
-    let mut predictions = model.top_k(data.rows(), most).into_iter();
-    let (served, mut start) = (first.served.clone(), 0);
+    let mut found = model.top_k(rows, most).into_iter();
+    let mut start = 0;
     for piece in batch {
-        let rows = start..start + piece.input.len();
-        start = rows.end;
-        let mut tops: Vec<_> = predictions.by_ref().take(rows.len()).collect();
+        let own = start..start + piece.input.len();
+        start = own.end;
+        let mut tops: Vec<_> = found.by_ref().take(own.len()).collect();
         let most = match piece.wanted {
             Wanted::Top(top) => top,
             Wanted::Threshold(threshold) => {
-                tops = served.model.predict_within(data.rows(), rows.clone(), Some(threshold));
+                tops = model.predict_within(rows, own.clone(), Some(threshold));
                 MOST_CLASSES
             }
         };
         tops.iter_mut().for_each(|classes| classes.truncate(most));
-        let is_known = |row: usize| !served.model.knows_nothing_of(data.rows().row(row));
-        let answers = rows.zip(tops).map(|(row, top)| Answer { top, is_known: is_known(row) });
-        let _ = piece.reply.send(answers.collect());
+        let known = |row: usize| rows.row(row).below(model.features()).indices.len();
+        let _ = piece.reply.send(own.zip(tops).map(|(row, top)| Found { top, known: known(row) }).collect());
     }
 }
 
