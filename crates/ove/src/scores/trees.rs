@@ -184,16 +184,13 @@ impl OwnProbabilities for Trees {
             self.score_leaves_of(&rows[piece.clone()], found, Some(&labels));
             let raw = found.to_vec();
             let tops = self.top(found, k, scratch);
-            let of_row = |(((n, raw), found), (top, labels)): (
-                ((usize, &BeamScores), &BeamScores),
-                (Vec<Prediction>, Vec<u32>),
-            )| {
-                let most = ln(top[0].probability);
-                let of_label = |&label: &u32| self.log_probability(rows[n], found, label, &self.calibration).min(most);
-                let log_probability = labels.iter().map(of_label).sum();
-                Measured { raw_confidence: self.uncalibrated(raw, top[0]), log_probability, top }
+            let of_row = |(at, top): (usize, Vec<Prediction>)| {
+                let (row, most) = (rows[piece.start + at], ln(top[0].probability));
+                let of_label = |&label: &u32| self.log_probability(row, &found[at], label, &self.calibration).min(most);
+                let log_probability = labels[at].iter().map(of_label).sum();
+                Measured { raw_confidence: self.uncalibrated(&raw[at], top[0]), log_probability, top }
             };
-            piece.zip(&raw).zip(&*found).zip(tops.into_iter().zip(labels)).map(of_row).collect()
+            tops.into_iter().enumerate().map(of_row).collect()
         })
     }
 }
