@@ -25,6 +25,9 @@ type Table<'py> = Bound<'py, PyArray2<f64>>;
 /// N × k classes and their probabilities.
 type Top<'py> = (Bound<'py, PyArray2<i64>>, Table<'py>);
 
+/// Lists, one after another: where each starts, and what they have.
+type Lists<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>);
+
 /// D × K weights and K biases.
 type WeightsAndBias<'py> = (Bound<'py, PyArray2<f32>>, Bound<'py, PyArray1<f32>>);
 
@@ -121,7 +124,7 @@ impl Model {
         rows: Matrix<'py>,
         threshold: Option<f64>,
         threads: usize,
-    ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>)> {
+    ) -> PyResult<Lists<'py>> {
         let found = with_rows(py, &rows, threads, |rows| self.inner.predict_within(rows, 0..rows.len(), threshold))?;
         let (mut offsets, mut classes) = (vec![0], Vec::new());
         for row in found {
