@@ -206,6 +206,9 @@ fn parse_model(source: &Source) -> std::result::Result<Model, String> {
         return Err(format!("{classes} classes with {} counts", card.counts.len()));
     }
     check_names(&card.classes)?;
+    if let Some(logistic) = card.logistic.filter(|logistic| !logistic.is_valid()) {
+        return Err(format!("the calibration {logistic:?}, which is out of range"));
+    }
     let scores = parse_scores(source, &file, &card, metadata)?;
     let features = scores.shape().features;
     if ![0, features].contains(&card.feature_names.len()) {

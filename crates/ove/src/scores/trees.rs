@@ -9,29 +9,29 @@
 //! f_c(x) = w_c·x − 1        E_c = max(0, 1 − f_c)²        v(k | x) = mean over trees of  e^{−E_leaf − E_k}
 //! ```
 //!
-//! If rows have one label, the probabilities of the children of a node sum to one. Those of all classes then sum to one
-//! exactly, and that of one class needs two nodes per tree:
+//! If rows have one label, the energies are calibrated first, and the votes of all classes are normalised to one:
 //!
 //! ```text
-//! p(k | x)      = mean over trees of  p(leaf | root, x) p(k | leaf, x)
-//! p(c | node, x) = e^{−τ E_c} / Σ_{c' of the node} e^{−τ E_c'}
+//! E_leaf = τ_root max(0, 1 − f_leaf)^p        E_k = τ_leaf max(0, 1 − f_k)^p
+//! p(k | x) = v(k | x) / Σ_m v(m | x)
 //! ```
 //!
-//! A second stage, if there is one, ranks the best classes again (`second_stage`).
-//!
-//! If rows have several labels, the probability that a class is one of them is v^γ. The temperature τ and the vote
-//! power γ are fitted on held-out rows. The top-k classes are found by beam search over the lowest-energy leaves of
-//! each tree, batched over rows so that each node is fetched once per batch.
+//! If rows have several labels, the probability that a class is one of them is σ(a + b ln v). All these numbers are
+//! fitted on held-out rows. The top-k classes are found by beam search over the lowest-energy leaves of each tree,
+//! batched over rows so that each node is fetched once per batch; a leaf that is not searched has ζ for its Σ e^{−E_k}
+//! in the normalised votes. The order of the classes is always that of their probabilities. A second stage, if there is
+//! one, corrects the votes of the best classes (`second_stage`).
 
 mod beam;
+mod calibration;
 mod ensemble;
 mod flat_bound;
 mod probabilities;
 mod second_stage;
 
 pub use beam::{BeamScores, Search};
+pub use calibration::{Calibration, Evidence};
 pub use ensemble::Scratch;
-pub(crate) use probabilities::Paths;
 pub use second_stage::{ClassWeights, Mix, SecondStage};
 
 use std::ops::Range;
@@ -39,12 +39,12 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::sparse::SparseBlocks;
-use super::{Bound, Measured, OwnProbabilities, Prediction, Predictor, Probabilities, Scores, Shape};
+use super::{Bound, Logistic, Measured, OwnProbabilities, Prediction, Predictor, Probabilities, Scores, Shape};
 use crate::bound::Objective;
 use crate::data::Row;
 use crate::error::{Error, Result};
 use crate::io::tensors::Tensor;
-use crate::platform::elementary::{exp, ln, powf};
+use crate::platform::elementary::{exp, ln};
 
 /// An ensemble of trees over the same classes.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,15 +56,6 @@ pub struct Trees {
     pub calibration: Calibration,
     /// The second stage, if there is one.
     pub(crate) second_stage: Option<SecondStage>,
-}
-
-/// The parameters that map energies and votes to calibrated probabilities.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Calibration {
-    /// Temperature τ.
-    pub temperature: f32,
-    /// Vote power γ, if rows have several labels.
-    pub vote_power: Option<f32>,
 }
 
 /// A tree: a root and its leaves.
@@ -136,12 +127,17 @@ impl Trees {
         self.second_stage.as_ref().map(SecondStage::mix)
     }
 
+    /// Number of candidates of the second stage; 0 if there is none.
+    fn candidates(&self) -> usize {
+        self.second_stage().map_or(0, |mix| mix.rivals)
+    }
+
     /// Number of non-zero weights.
     pub(crate) fn weights(&self) -> usize {
         self.trees.iter().flat_map(|tree| [&tree.root, &tree.leaves]).map(SparseBlocks::weights).sum()
     }
 
-    /// The up to `count` classes with the most votes per row, among those of the searched leaves.
+    /// The up to `count` most probable classes per row, among those of the searched leaves. Calibrates the energies.
     pub(crate) fn top(
         &self,
         rows: &[Row<'_>],
@@ -149,24 +145,16 @@ impl Trees {
         count: usize,
         scratch: &mut Scratch,
     ) -> Vec<Vec<Prediction>> {
-        let candidates = self.candidates();
-        let mut top = self.ranked(rows, found, count.max(candidates), scratch);
-        if let Some(power) = self.calibration.vote_power {
-            let probability = |votes: f64| powf(votes.min(1.0), power.into());
-            top.iter_mut().flatten().for_each(|found| found.probability = probability(found.probability));
-        } else {
-            self.share(rows, found, &mut top);
+        found.iter_mut().for_each(|found| self.calibrate(found));
+        let mut top = self.ranked(rows, found, count.max(self.candidates()), scratch);
+        for (found, top) in found.iter().zip(&mut top) {
+            top.truncate(count);
+            self.to_probabilities(found, top);
         }
-        top.iter_mut().for_each(|top| top.truncate(count));
         top
     }
 
-    /// Number of candidates of the second stage; 0 if there is none.
-    pub(crate) fn candidates(&self) -> usize {
-        self.second_stage.as_ref().map_or(0, |second| second.mix().rivals)
-    }
-
-    /// The up to `count` classes with the most votes per row, corrected by the second stage.
+    /// The up to `count` classes with the most votes per row, corrected by the second stage, from calibrated energies.
     pub(crate) fn ranked(
         &self,
         rows: &[Row<'_>],
@@ -176,93 +164,50 @@ impl Trees {
     ) -> Vec<Vec<Prediction>> {
         let mut top: Vec<_> = found.iter().map(|found| self.votes(found, count, scratch)).collect();
         if let Some(second) = &self.second_stage {
-            second.correct(rows, &mut top, self.calibration.vote_power.is_some(), &mut scratch.dense);
+            second.correct(rows, &mut top, self.has_several_labels(), &mut scratch.dense);
         }
         top
     }
 
-    /// Replaces votes by probabilities that sum to one over all classes. Candidates of the second stage share what they
-    /// have together in proportion to their corrected votes.
-    fn share(&self, rows: &[Row<'_>], found: &mut [BeamScores], top: &mut [Vec<Prediction>]) {
-        let classes: Vec<Vec<u32>> = top.iter().map(|top| top.iter().map(|found| found.class).collect()).collect();
-        self.score_leaves_of(rows, found, &classes);
-        for (((top, classes), &row), found) in top.iter_mut().zip(&classes).zip(rows).zip(&*found) {
-            let logs = self.log_probabilities_of(row, found, classes, self.calibration.temperature);
-            let count = self.candidates().min(top.len());
-            let (of_all, mass): (f64, f64) = (
-                top[..count].iter().map(|found| found.probability).sum(),
-                logs[..count].iter().map(|&log| exp(log)).sum(),
-            );
-            let (candidates, others) = top.split_at_mut(count);
-            candidates.iter_mut().for_each(|found| found.probability *= mass / of_all);
-            others.iter_mut().zip(&logs[count..]).for_each(|(found, &log)| found.probability = exp(log));
-        }
+    /// Whether rows have several labels.
+    fn has_several_labels(&self) -> bool {
+        matches!(self.calibration, Calibration::Logistic(_))
     }
 
-    /// The candidates of each row, with probabilities that sum to one over all classes.
-    fn shared(
-        &self,
-        rows: &[Row<'_>],
-        found: &mut [BeamScores],
-        top: &[Vec<Prediction>],
-        scratch: &mut Scratch,
-    ) -> Vec<Vec<Prediction>> {
-        let count = self.candidates();
-        if count == 0 {
-            return vec![Vec::new(); rows.len()];
+    /// Replaces the log probabilities of the candidates of the second stage, from calibrated energies. If rows have
+    /// several labels, those of other classes do not exceed them.
+    fn correct_candidates(&self, row: Row<'_>, found: &BeamScores, scratch: &mut Scratch, out: &mut [f64]) {
+        let mut top = self.ranked(&[row], std::slice::from_ref(found), self.candidates(), scratch).remove(0);
+        self.to_probabilities(found, &mut top);
+        let logs = top.iter().map(|found| (found.class, ln(found.probability.max(f64::MIN_POSITIVE))));
+        if self.has_several_labels() {
+            let least = logs.clone().map(|(_, log)| log).fold(0.0, f64::min);
+            out.iter_mut().for_each(|log| *log = log.min(least));
         }
-        if self.calibration.vote_power.is_none() {
-            return top.iter().map(|top| top[..count.min(top.len())].to_vec()).collect();
-        }
-        let mut shared = self.ranked(rows, found, count, scratch);
-        self.share(rows, found, &mut shared);
-        shared
+        logs.for_each(|(class, log)| out[class as usize] = log);
     }
 
-    /// log p of the labels of a row, given its candidates with their probabilities.
-    fn log_probability_of(&self, row: Row<'_>, found: &BeamScores, candidates: &[Prediction], label: u32) -> f64 {
-        match candidates.iter().find(|candidate| candidate.class == label) {
-            Some(candidate) => ln(candidate.probability.max(f64::MIN_POSITIVE)),
-            None => self.log_probability(row, found, label),
+    /// Calibrates the energies of a row, if probabilities are normalised.
+    pub(crate) fn calibrate(&self, found: &mut BeamScores) {
+        if let Calibration::Normalised(evidence) = self.calibration {
+            evidence.calibrate(found);
         }
     }
 
     /// Completes the top-k classes from the leaves that were not searched.
-    fn complete(&self, row: Row<'_>, k: usize, top: &mut Vec<Prediction>) {
+    fn complete(&self, row: Row<'_>, found: &BeamScores, k: usize, top: &mut Vec<Prediction>) {
         let mut logs = vec![0.0; self.classes];
-        self.all_log_probabilities(&self.search(&[row], Search::All)[0], &mut logs);
+        self.all_log_probabilities(row, found, &mut logs);
+        if self.second_stage.is_some() {
+            self.correct_candidates(row, found, &mut Scratch::default(), &mut logs);
+        }
         let mut others: Vec<u32> =
             (0..).take(self.classes).filter(|class| top.iter().all(|p| p.class != *class)).collect();
         others.sort_by(|&a, &b| logs[b as usize].total_cmp(&logs[a as usize]).then(a.cmp(&b)));
-        // A class outside the searched leaves may be more probable than the last one that the second stage has ranked.
-        let most = top.last().map_or(f64::INFINITY, |found| found.probability);
-        let found = |class: u32| Prediction { class, probability: exp(logs[class as usize]).min(most) };
+        let found = |class: u32| Prediction { class, probability: exp(logs[class as usize]) };
         top.extend(others.into_iter().take(k - top.len()).map(found));
-    }
-
-    /// The probability of a class without calibration: τ = γ = 1.
-    fn uncalibrated(&self, row: Row<'_>, found: &BeamScores, prediction: Prediction) -> f64 {
-        match self.calibration.vote_power {
-            Some(power) => powf(prediction.probability, 1.0 / f64::from(power)),
-            None => exp(self.log_probabilities_of(row, found, &[prediction.class], 1.0)[0]),
-        }
-    }
-}
-
-impl Trees {
-    /// Replaces log probabilities of the trees by those of the second stage, for the candidates of each row. If rows have
-    /// several labels, other classes do not exceed them.
-    fn replace_candidates(&self, rows: &[Row<'_>], out: &mut [f64]) {
-        let mut found = self.search(rows, Search::Nearest);
-        let top = self.top(rows, &mut found, self.candidates(), &mut Scratch::default());
-        for (top, out) in top.iter().zip(out.chunks_mut(self.classes)) {
-            let logs = top.iter().map(|found| (found.class, ln(found.probability.max(f64::MIN_POSITIVE))));
-            if self.calibration.vote_power.is_some() {
-                let least = logs.clone().map(|(_, log)| log).fold(0.0, f64::min);
-                out.iter_mut().for_each(|log| *log = log.min(least));
-            }
-            logs.for_each(|(class, log)| out[class as usize] = log);
-        }
+        // Some of the others are more probable than the last of those that were searched.
+        top.sort_by(|a, b| b.probability.total_cmp(&a.probability));
     }
 }
 
@@ -271,8 +216,8 @@ impl OwnProbabilities for Trees {
     fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>> {
         let of_piece = |piece: Range<usize>, found: &mut [BeamScores], scratch: &mut Scratch| {
             let mut top = self.top(&rows[piece.clone()], found, k, scratch);
-            for (row, top) in rows[piece].iter().zip(&mut top).filter(|(_, top)| top.len() < k) {
-                self.complete(*row, k, top);
+            for ((row, found), top) in rows[piece].iter().zip(&*found).zip(&mut top).filter(|(_, top)| top.len() < k) {
+                self.complete(*row, found, k, top);
             }
             top
         };
@@ -283,28 +228,39 @@ impl OwnProbabilities for Trees {
         let batch = self.batch_size(rows.len(), Search::All);
         let pieces = rows.par_chunks(batch).zip(out.par_chunks_mut(batch * self.classes));
         pieces.for_each(|(rows, out)| {
-            let found = self.search(rows, Search::All);
-            let logs = found.iter().zip(out.chunks_mut(self.classes));
-            logs.for_each(|(found, out)| self.all_log_probabilities(found, out));
-            if self.second_stage.is_some() {
-                self.replace_candidates(rows, out);
+            let mut found = self.search(rows, Search::Nearest);
+            self.score_leaves_of(rows, &mut found, None);
+            let mut scratch = Scratch::default();
+            for ((&row, found), out) in rows.iter().zip(&mut found).zip(out.chunks_mut(self.classes)) {
+                self.calibrate(found);
+                self.all_log_probabilities(row, found, out);
+                if self.second_stage.is_some() {
+                    self.correct_candidates(row, found, &mut scratch, out);
+                }
             }
         });
     }
 
     fn measure(&self, rows: &[Row<'_>], labels: &(dyn Fn(usize) -> Vec<u32> + Sync), k: usize) -> Vec<Measured> {
         self.search_batches(rows, Search::Nearest, |piece, found, scratch| {
-            let of_piece = &rows[piece.clone()];
-            let mut tops = self.top(of_piece, found, k.max(self.candidates()), scratch);
-            let shared = self.shared(of_piece, found, &tops, scratch);
-            let of_row =
-                |(((n, found), mut top), shared): (((usize, &mut BeamScores), Vec<Prediction>), Vec<Prediction>)| {
-                    let of_label = |&label: &u32| self.log_probability_of(rows[n], found, &shared, label);
-                    let log_probability = labels(n).iter().map(of_label).sum();
-                    top.truncate(k);
-                    Measured { raw_confidence: self.uncalibrated(rows[n], found, top[0]), log_probability, top }
+            let labels: Vec<Vec<u32>> = piece.clone().map(labels).collect();
+            self.score_leaves_of(&rows[piece.clone()], found, Some(&labels));
+            let raw = found.to_vec();
+            let tops = self.top(&rows[piece.clone()], found, k.max(self.candidates()), scratch);
+            let of_row = |(at, mut top): (usize, Vec<Prediction>)| {
+                let candidates = &top[..self.candidates().min(top.len())];
+                // Other classes follow the candidates if rows have several labels; no class exceeds the first.
+                let last = if self.has_several_labels() { candidates.last() } else { None };
+                let (row, most) = (rows[piece.start + at], ln(last.unwrap_or(&top[0]).probability));
+                let of_label = |&label: &u32| match candidates.iter().find(|candidate| candidate.class == label) {
+                    Some(candidate) => ln(candidate.probability.max(f64::MIN_POSITIVE)),
+                    None => self.log_probability(row, &found[at], label, &self.calibration).min(most),
                 };
-            piece.zip(found).zip(tops.drain(..)).zip(shared).map(of_row).collect()
+                let log_probability = labels[at].iter().map(of_label).sum();
+                top.truncate(k);
+                Measured { raw_confidence: self.uncalibrated(&raw[at], top[0]), log_probability, top }
+            };
+            tops.into_iter().enumerate().map(of_row).collect()
         })
     }
 
@@ -386,21 +342,24 @@ impl Predictor for Trees {
     /// The blocks of all trees, each tree's root before its leaves, the second stage if there is one, and
     ///
     /// ```text
-    /// calibration  2            τ and γ; 0 if there is no γ
+    /// calibration  4 or 3       τ_root, τ_leaf, p and ζ; with several labels per row, a, b and the threshold
     /// leaves       trees        number of leaves of each tree
     /// order        trees × K    the classes, leaf by leaf
     /// ```
     fn tensors(&self) -> Vec<Tensor<'_>> {
-        let Calibration { temperature, vote_power } = self.calibration;
+        let calibration = match self.calibration {
+            Calibration::Normalised(Evidence { root, leaf, power, tail }) => vec![root, leaf, power, tail],
+            Calibration::Logistic(Logistic { intercept, slope, threshold }) => vec![intercept, slope, threshold],
+        };
         let leaves: Vec<u32> = self.trees.iter().map(|tree| tree.leaves.nodes() as u32).collect();
         let order: Vec<u32> = self.trees.iter().flat_map(|tree| &tree.order).copied().collect();
         let blocks: Vec<_> = self.trees.iter().flat_map(|tree| [&tree.root, &tree.leaves]).collect();
-        let second = self.second_stage.as_ref().map(SecondStage::tensors).unwrap_or_default();
         let own = [
-            Tensor::owned("calibration", "F32", &[temperature, vote_power.unwrap_or(0.0)]),
+            Tensor::owned("calibration", "F32", &calibration),
             Tensor::owned("leaves", "U32", &leaves),
             Tensor::owned("order", "U32", &order),
         ];
+        let second = self.second_stage.as_ref().map(SecondStage::tensors).unwrap_or_default();
         own.into_iter().chain(SparseBlocks::tensors(&blocks)).chain(second).collect()
     }
 }

@@ -128,7 +128,7 @@ impl<'a> TreeRun<'a> {
             return Err(Error::Diverged { epoch: *epochs, learning_rate });
         }
         let trees = assemble(&examples, *leaves, orders, learned)?;
-        let trees = Trees::new(examples.rows.features(), trees, calibration::unfitted(&examples));
+        let trees = Trees::new(examples.rows.features(), trees, calibration::default(&examples));
         budget::check_trees(memory, count, trees.weights())?;
         Ok(trees)
     }
@@ -276,12 +276,13 @@ impl Run for TreeRun<'_> {
         let finished = is_trained && second.as_ref().map_or(!self.has_second_stage(), SecondStageRun::is_done);
         let Prepared { held_out, epochs, .. } = self.prepared();
         let epochs = *epochs;
+        trees.calibration = calibration::fit(&trees, &examples, held_out);
         let mut trace = Vec::new();
         if let Some(mut second) = second {
             trace = std::mem::take(&mut second.trace);
             trees.second_stage = second.finish(&trees, held_out)?;
+            trees.calibration = calibration::refit(&trees, &examples, held_out);
         }
-        trees.calibration = calibration::fit(&trees, &examples, held_out);
         let updates = (examples.len() * epochs * count) as u64;
         let epochs = Some(epochs);
         Ok(Outcome { scores: Scores::Trees(trees), trace, finished, updates, epochs })

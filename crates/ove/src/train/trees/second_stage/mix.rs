@@ -50,6 +50,7 @@ pub(super) fn fit(trees: &Trees, second: &SecondStage, examples: &Examples<'_>, 
 fn choices(trees: &Trees, second: &SecondStage, examples: &Examples<'_>, ids: &[u32]) -> Vec<Choice> {
     let rows: Vec<Row<'_>> = ids.iter().map(|&id| examples.rows.row(id as usize)).collect();
     trees.search_batches(&rows, Search::Nearest, |batch, found, scratch| {
+        found.iter_mut().for_each(|found| trees.calibrate(found));
         let votes: Vec<_> = found.iter().map(|found| trees.votes(found, second.mix().rivals, scratch)).collect();
         let classes: Vec<Vec<u32>> = votes.iter().map(|votes| votes.iter().map(|vote| vote.class).collect()).collect();
         let scores = second.scores(&rows[batch.clone()], &classes, &mut Vec::new());
