@@ -190,12 +190,12 @@ fn a_row_that_weighs_more_is_learned_more() {
     // Two halves of the rows contradict each other; the heavier one wins.
     let mut train = data(6000, false, 0);
     let heavy = |n: usize| n.is_multiple_of(2);
-    let swapped: Vec<u32> = (0..train.len()).map(|n| train.labels[n][0]).map(|k| (k + 2) % CLASSES as u32).collect();
     let mut contradicting = Dataset::new(train.rows().features(), train.classes.clone());
     for n in 0..train.len() {
         let row = train.rows().row(n);
         row.indices.iter().zip(row.values).for_each(|(&feature, &value)| contradicting.push_entry(feature, value));
-        contradicting.end_row(&[if heavy(n) { train.labels[n][0] } else { swapped[n] }]);
+        let class = train.labels[n][0];
+        contradicting.end_row(&[if heavy(n) { class } else { (class + 2) % CLASSES as u32 }]);
     }
     contradicting.row_weights = (0..train.len()).map(|n| if heavy(n) { 4.0 } else { 0.25 }).collect();
     train = contradicting;
