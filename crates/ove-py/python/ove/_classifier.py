@@ -35,11 +35,14 @@ default "one-vs-each"; factored "sampled-softmax"
     scores : {"linear", "factored", "trees"}, optional
         How a row and the weights make scores: a weight for each feature and class; a vector for each feature and each
         class, so that memory grows with their number and not with the product; or trees over the classes. If not
-        given, trees from 100 classes on, unless a setting of other scores is given; linear below.
+        given, what makes the fewest errors on held-out rows: trees, or for rows of numbers linear scores; only trees from 100
+        classes on.
     rank : int, default 64
         Factored: length of the vectors.
     trees : int, default 3
         Trees: number of trees that vote.
+    leaves : int, optional
+        Trees: number of leaves of each tree, about √K if not given; 1 is a single node over all classes.
     solver : {"stochastic", "batch"}, default "stochastic"
         Linear: subsampled rows and classes, or L-BFGS on the full sum. "forest" is another name of `scores="trees"`.
     classes : int, default 5; factored 50
@@ -52,10 +55,10 @@ default "one-vs-each"; factored "sampled-softmax"
         `learning_rate` is given.
     learning_rate : float, optional
         Stochastic and trees: the step for one row and one visited class. If not given, chosen on held-out rows, and 0.7
-        for trees; 0.1, or less where that diverges, if only `epochs` is given.
+        for trees.
     l2 : float, default 0; trees 0.2
-        λ of the penalty λ/2·‖w‖² on the sum over all rows (over the rows of a node, for trees). It is 1/C of
-        scikit-learn's `LogisticRegression`.
+        λ of the penalty λ/2·‖w‖² on the sum over all rows (over the rows of a node, for trees); 1 for the batch
+        solver. It is 1/C of scikit-learn's `LogisticRegression`.
     penalty_on_bias : bool, default True
         Linear and factored: whether the bias is penalised like a weight. In scikit-learn it is not.
     merge : int, default 10
@@ -133,6 +136,7 @@ default "one-vs-each"; factored "sampled-softmax"
         scores: ScoreKind | None = None,
         rank: int | None = None,
         trees: int | None = None,
+        leaves: int | None = None,
         solver: Solver | None = None,
         classes: int | None = None,
         sampler: Sampler | None = None,
@@ -159,6 +163,7 @@ default "one-vs-each"; factored "sampled-softmax"
         self.scores = scores
         self.rank = rank
         self.trees = trees
+        self.leaves = leaves
         self.solver = solver
         self.classes = classes
         self.sampler = sampler

@@ -29,7 +29,7 @@ class TextClassifier(Classifier):
         Count a term 1 + ln(count) times.
     idf : bool, default True
         Weight a term by its inverse document frequency.
-    objective, scores, rank, trees, solver, classes, sampler, epochs, learning_rate, l2, penalty_on_bias, merge, \
+    objective, scores, rank, trees, leaves, solver, classes, sampler, epochs, learning_rate, l2, penalty_on_bias, merge, \
 power, batch, step, schedule, tolerance, iterations, memory, calibrate, class_weight, warm_start, random_state, \
 n_jobs, verbose :
         As in `OneVsEachClassifier`. A fit that starts from an earlier one keeps its vocabulary.
@@ -62,6 +62,7 @@ n_jobs, verbose :
         scores: ScoreKind | None = None,
         rank: int | None = None,
         trees: int | None = None,
+        leaves: int | None = None,
         solver: Solver | None = None,
         classes: int | None = None,
         sampler: Sampler | None = None,
@@ -93,6 +94,7 @@ n_jobs, verbose :
         self.scores = scores
         self.rank = rank
         self.trees = trees
+        self.leaves = leaves
         self.solver = solver
         self.classes = classes
         self.sampler = sampler

@@ -88,7 +88,7 @@ fn implied(list: &Map<String, Value>, solver: Option<SolverKind>) -> Option<Scor
     let has = |name: &str| list.contains_key(name);
     if has("rank") {
         Some(ScoreKind::Factored)
-    } else if has("trees") {
+    } else if has("trees") || has("leaves") {
         Some(ScoreKind::Trees)
     } else if solver.is_some() || !list.is_empty() {
         Some(ScoreKind::Linear)

@@ -1,0 +1,229 @@
+//! Which scores suit the rows: candidates are trained on some of the rows and compared by their errors on the others.
+//!
+//! | candidate | what it is | where it wins |
+//! |---|---|---|
+//! | trees, their epochs chosen | three trees over the classes | many classes, many rows |
+//! | trees, 12 epochs | the same for longer | many rows per class |
+//! | one node, λ = 1 or 5 | one tree with one leaf: every class against all others | few rows per class |
+//! | softmax, λ = 0.1, 1 or 0.01 | linear scores by the batch solver | rows of numbers, most of them not zero |
+//!
+//! On 5,000 held-out rows each, precision@1 of trees, one node with λ = 1 and 5, and the best softmax: .666, .674, .653,
+//! .657 (20 newsgroups, 500 rows); .351, .363, .370, .347 (library titles of 58 classes, 500 rows); .661, .642, .646,
+//! .651 (38,000 rows of them, on a fifth).
+
+use rayon::prelude::*;
+
+use super::calibration;
+use super::run::Start;
+use super::training::Training;
+use crate::bound::Objective;
+use crate::data::{Examples, Row};
+use crate::error::{Error, Result};
+use crate::options::{
+    BatchOptions, BoundOptions, LinearOptions, ScoreOptions, Solver, TREES_FROM, TrainOptions, TreeOptions,
+};
+use crate::platform::random::Stream;
+use crate::scores::Scores;
+
+/// Below this number of rows every row is held out once, in one of the folds; from it on those of one fold are enough.
+const CROSS_VALIDATED_BELOW: usize = 2000;
+const FOLDS: usize = 5;
+
+/// Maximum number of held-out rows: their error has a standard error of .007 at most.
+const HELD_OUT: usize = 5000;
+
+/// Minimum number of rows for a comparison; with fewer, the first candidate is taken.
+const MIN_ROWS: usize = 20;
+
+/// Minimum number of held-out rows for a temperature.
+const MIN_ROWS_OF_TEMPERATURE: usize = 50;
+
+/// Penalties of one node: those of `LinearSVC` with C = 1 and 0.2.
+const NODE_L2: [f64; 2] = [1.0, 5.0];
+
+/// Penalties of the softmax, and the number of rows from which only the first is tried, since they differ by less than
+/// .002 there (MNIST).
+const SOFTMAX_L2: [f64; 3] = [0.1, 1.0, 0.01];
+const ONE_SOFTMAX_FROM: usize = 10_000;
+
+/// The tolerance of the batch solver: a smaller one changes the top class of less than one row in a thousand.
+const TOLERANCE: f64 = 1e-3;
+
+/// Entries are dense if at least this share of them is not zero: half of those of digits, a fifth of those of MNIST,
+/// a thousandth to a hundredth of those of texts.
+const DENSE: f64 = 0.1;
+
+/// Maximum work of a candidate: entries times classes that score them, in one epoch or iteration; for longer training of
+/// trees, entries times √K in all epochs. A trial takes some seconds then.
+const WORK: f64 = 2e8;
+const WORK_OF_TREES: f64 = 2e9;
+
+/// Number of epochs of the trees that are trained for longer.
+const MANY_EPOCHS: usize = 12;
+
+/// A candidate that was tried.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Compared {
+    /// Its settings.
+    pub options: TrainOptions,
+    /// The share of held-out rows whose top class is not one of their labels.
+    pub error: f64,
+    /// Number of held-out rows.
+    pub rows: usize,
+}
+
+/// The outcome of the comparison.
+pub(crate) struct Choice {
+    pub options: TrainOptions,
+    /// The temperature of linear scores on the held-out rows.
+    pub temperature: Option<f64>,
+    /// What was tried; empty if there was one candidate, or too few rows.
+    pub compared: Vec<Compared>,
+}
+
+/// Chooses the scores, their solver and the penalty where they are not given. `proceed` is called between steps; its
+/// error ends the comparison.
+pub(crate) fn choose(
+    examples: &Examples<'_>,
+    given: &TrainOptions,
+    proceed: &mut dyn FnMut() -> Result<()>,
+) -> Result<Choice> {
+    let candidates = candidates(examples, given);
+    let mut ids: Vec<u32> = examples.ids().filter(|&id| examples.weight(id) > 0.0).map(|id| id as u32).collect();
+    if candidates.len() == 1 || ids.len() < MIN_ROWS {
+        let options = candidates.into_iter().next().expect("there is a candidate for any rows");
+        return Ok(Choice { options, temperature: None, compared: Vec::new() });
+    }
+    Stream::of(&[given.seed, u64::MAX - 3]).shuffle(&mut ids);
+    let splits = splits(&ids);
+    let mut tried = Vec::new();
+    for options in &candidates {
+        tried.push(Trial::new(examples, options, &splits, proceed)?);
+    }
+    let best = (0..tried.len()).min_by(|&a, &b| tried[a].error.total_cmp(&tried[b].error)).unwrap_or_default();
+    let compared = candidates.iter().zip(&tried);
+    let compared = compared.map(|(options, trial)| Compared {
+        options: options.clone(),
+        error: trial.error,
+        rows: trial.held_out.len(),
+    });
+    let (options, compared) = (candidates[best].clone(), compared.collect());
+    Ok(Choice { options, temperature: tried[best].temperature(examples), compared })
+}
+
+/// What is worth a trial, first what is taken without one.
+fn candidates(examples: &Examples<'_>, given: &TrainOptions) -> Vec<TrainOptions> {
+    let (features, classes) = (examples.rows.features(), examples.classes);
+    let entries = examples.rows.entries() as f64 * examples.len() as f64 / examples.rows.len() as f64;
+    let dense = entries >= DENSE * features as f64 * examples.len() as f64;
+    let passes = given.epochs.is_some() || given.learning_rate.is_some();
+    let with = |scores: ScoreOptions, l2: Option<f64>, epochs: Option<usize>| TrainOptions {
+        scores: Some(scores),
+        l2: given.l2.or(l2),
+        epochs: given.epochs.or(epochs),
+        ..given.clone()
+    };
+    let mut found = Vec::new();
+    // The batch solver has neither epochs nor a learning rate.
+    if dense && classes < TREES_FROM && entries * classes as f64 <= WORK && !passes {
+        let bound = BoundOptions { objective: Objective::Softmax, ..BoundOptions::default() };
+        let solver = Solver::Batch(BatchOptions { tolerance: TOLERANCE, ..BatchOptions::default() });
+        let scores = ScoreOptions::Linear(LinearOptions { bound, solver, cells: None });
+        let few = if examples.len() < ONE_SOFTMAX_FROM { SOFTMAX_L2.len() } else { 1 };
+        found.extend(SOFTMAX_L2[..few].iter().map(|&l2| with(scores.clone(), Some(l2), None)));
+    }
+    found.push(with(ScoreOptions::Trees(TreeOptions::default()), None, None));
+    if entries * (classes as f64).sqrt() * MANY_EPOCHS as f64 <= WORK_OF_TREES {
+        found.push(with(ScoreOptions::Trees(TreeOptions::default()), None, Some(MANY_EPOCHS)));
+    }
+    if entries * classes as f64 <= WORK {
+        let one_node = ScoreOptions::Trees(TreeOptions { trees: 1, leaves: Some(1) });
+        found.extend(NODE_L2.iter().map(|&l2| with(one_node.clone(), Some(l2), None)));
+    }
+    // With given settings, some are the same.
+    found.dedup();
+    found
+}
+
+/// Rows to train on and rows to hold out, both increasing.
+type Split = (Vec<u32>, Vec<u32>);
+
+fn splits(shuffled: &[u32]) -> Vec<Split> {
+    let folds = if shuffled.len() < CROSS_VALIDATED_BELOW { FOLDS } else { 1 };
+    let split = |fold: usize| {
+        let is_held_out = |&(n, _): &(usize, &u32)| n % FOLDS == fold && n / FOLDS < HELD_OUT;
+        let (held_out, train): (Vec<_>, Vec<_>) = shuffled.iter().enumerate().partition(is_held_out);
+        let sorted = |rows: Vec<(usize, &u32)>| {
+            let mut rows: Vec<u32> = rows.into_iter().map(|(_, &id)| id).collect();
+            rows.sort_unstable();
+            rows
+        };
+        (sorted(train), sorted(held_out))
+    };
+    (0..folds).map(split).collect()
+}
+
+fn trained(examples: Examples<'_>, options: &TrainOptions, proceed: &mut dyn FnMut() -> Result<()>) -> Result<Scores> {
+    let mut training = Training::new(examples, options, Start::default())?;
+    while training.step()?.is_some() {
+        proceed()?;
+    }
+    Ok(training.finish()?.scores)
+}
+
+/// A candidate, trained on the rows of each split.
+struct Trial {
+    error: f64,
+    /// The held-out rows of all splits.
+    held_out: Vec<u32>,
+    /// The scores of all classes for these rows, if their probabilities are a softmax.
+    scores: Vec<f32>,
+}
+
+impl Trial {
+    fn new(
+        examples: &Examples<'_>,
+        options: &TrainOptions,
+        splits: &[Split],
+        proceed: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Self> {
+        let mut trial = Trial { error: 0.0, held_out: Vec::new(), scores: Vec::new() };
+        let mut all = 0.0;
+        for (train, held_out) in splits {
+            let scores = match trained(examples.with_index(train), options, proceed) {
+                // A candidate that diverges, or takes too much memory, is not chosen.
+                Err(Error::Diverged { .. } | Error::Mismatch(_)) => return Ok(Trial { error: f64::INFINITY, ..trial }),
+                other => other?,
+            };
+            let rows: Vec<Row<'_>> = held_out.iter().map(|&id| examples.rows.row(id as usize)).collect();
+            for (&id, top) in held_out.iter().zip(scores.top_k(&rows, 1)) {
+                let (weight, labels) = (examples.weight(id as usize), &examples.labels[id as usize]);
+                all += weight;
+                trial.error += if labels.contains(&top[0].class) { 0.0 } else { weight };
+            }
+            trial.held_out.extend(held_out);
+            trial.add_scores(&scores, &rows, examples.classes);
+        }
+        trial.error /= all;
+        Ok(trial)
+    }
+
+    fn add_scores(&mut self, scores: &Scores, rows: &[Row<'_>], classes: usize) {
+        if let Some(softmax) = scores.softmax() {
+            let before = self.scores.len();
+            self.scores.resize(before + rows.len() * classes, 0.0);
+            let out = self.scores[before..].par_chunks_mut(classes);
+            rows.par_iter().zip(out).for_each(|(&row, out)| softmax.scores(row, out));
+        }
+    }
+
+    /// The temperature at which the held-out labels are the most probable.
+    fn temperature(&self, examples: &Examples<'_>) -> Option<f64> {
+        let enough = !self.scores.is_empty() && self.held_out.len() >= MIN_ROWS_OF_TEMPERATURE;
+        enough.then(|| {
+            let labels = |n: usize| &examples.labels[self.held_out[n] as usize];
+            calibration::fit_to_scores(&self.scores, examples.classes, &labels).temperature
+        })
+    }
+}
