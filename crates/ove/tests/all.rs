@@ -22,6 +22,7 @@ mod paper;
 mod read;
 mod roundtrip;
 mod solvers;
+mod tables;
 mod text;
 mod training;
 mod trees;
