@@ -43,7 +43,8 @@ OURS: dict[str, list[str]] = {
     "batch .01": ["--solver", "batch", "--objective", "softmax", "--l2", "0.01"],
     "one-vs-each .1": ["--solver", "batch", "--objective", "one-vs-each", "--l2", "0.1"],
     "trees": ["--scores", "trees"],
-    "trees 12": ["--scores", "trees", "--epochs", "12"],
+    "trees, 12 epochs": ["--scores", "trees", "--epochs", "12"],
+    "one node": ["--trees", "1", "--leaves", "1", "--l2", "1"],
     "factored": ["--scores", "factored"],
 }
 PEERS = ["LinearSVC", "LogisticRegression", "SGDClassifier"]
@@ -219,18 +220,51 @@ def run_ours(flags: list[str], folder: Path, limit: float) -> dict[str, object]:
     return {"precision": evaluated["precision_at_1"], "nlpd": evaluated["nlpd"], "seconds": seconds, "said": done.stderr[-600:]}
 
 
+def table(out: Path) -> None:
+    """The sets that are there: plain training, the best of its own settings, and scikit-learn's classifiers."""
+    print("| set | rows | classes | plain | best own setting | " + " | ".join(PEERS) + " |\n" + "|---" * (5 + len(PEERS)) + "|")
+    for name in SETS:
+        results = out / name / "results.json"
+        if not results.exists():
+            continue
+        found = json.loads(results.read_text())
+        classes, rows = set(), 0
+        for file in (out / name).glob("train.tsv"):
+            for line in open(file, encoding="utf-8"):
+                classes.update(line.rstrip("\n").split("\t")[1].split(" "))
+                rows += 1
+        if not rows:
+            for line in open(out / name / "train.svm", encoding="utf-8"):
+                classes.update(line.split(" ")[0].split(","))
+                rows += 1
+
+        def shown(setting: str) -> str:
+            result = found.get(setting, {})
+            if "precision" not in result:
+                return f"> {result['seconds']:.0f} s" if result else ""
+            return f"{result['precision']:.4f}, {result['seconds']:.1f} s".removeprefix("0")
+
+        own = [setting for setting in found if setting not in PEERS and setting != "plain" and "precision" in found[setting]]
+        best = max(own, key=lambda setting: found[setting]["precision"], default=None)
+        cells = [name, f"{rows:,}", f"{len(classes):,}", shown("plain"), f"{best}: {shown(best)}" if best else "", *map(shown, PEERS)]
+        print("| " + " | ".join(cells) + " |")
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--sets", help="names, separated by commas")
-    arguments.add_argument("--settings", help="names, separated by commas")
+    arguments.add_argument("--settings", help="names, separated by semicolons")
     arguments.add_argument("--flags", action="append", default=[], help="one more setting of ours")
     arguments.add_argument("--dev", action="store_true")
+    arguments.add_argument("--table", action="store_true", help="only the table of what is there")
     arguments.add_argument("--limit", type=float, default=300.0, help="seconds per run")
     arguments.add_argument("--out", type=Path, default=HERE / "out-defaults")
     given = arguments.parse_args()
+    if given.table:
+        return table(given.out)
     ours = OURS | {flags: flags.split() for flags in given.flags}
     names = given.sets.split(",") if given.sets else list(SETS)
-    settings = given.settings.split(",") if given.settings else [*ours, *PEERS]
+    settings = given.settings.split(";") if given.settings else [*ours, *PEERS]
     for name in names:
         needs = SETS[name][0]
         if needs and not (DATA / needs).exists():
@@ -255,6 +289,7 @@ def main() -> None:
             results.write_text(json.dumps(known, indent=1))
             found = known[setting]
             print(f"{folder.name:22} {setting:40} {found.get('precision', float('nan')):.4f} {found['seconds']:8.1f} s", flush=True)
+    table(given.out)
 
 
 main()

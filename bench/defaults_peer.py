@@ -21,11 +21,14 @@ files = [folder / "train.svm", folder / "test.svm"]
 if texts[0].exists() and not files[1].exists():
     numbered = [folder / "train.xmc", folder / "test.xmc"]
     outputs = ["--output", str(numbered[0]), "--test-output", str(numbered[1])]
-    subprocess.check_call([ove, "convert", str(texts[0]), "--test", str(texts[1]), *outputs], stderr=subprocess.DEVNULL)
+    subprocess.check_call([ove, "convert", str(texts[0]), "--test", str(texts[1]), *outputs], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     for xmc, svm in zip(numbered, files):
         # Without the first line, which has the shape.
         subprocess.check_call(f"tail -n +2 {xmc} > {svm}", shell=True)
 x, labels, x_test, labels_test = load_svmlight_files([str(file) for file in files], multilabel=True)
+for part in (x, x_test):
+    # scikit-learn 1.9 refuses the 64-bit indices that its own reader makes.
+    part.indices, part.indptr = part.indices.astype(np.int32), part.indptr.astype(np.int32)
 several = any(len(row) > 1 for row in labels)
 estimator = {"LinearSVC": LinearSVC(), "LogisticRegression": LogisticRegression(), "SGDClassifier": SGDClassifier(random_state=0)}[name]
 start = time.perf_counter()

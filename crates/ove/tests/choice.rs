@@ -39,7 +39,7 @@ fn kinds(compared: &[Compared]) -> Vec<ScoreKind> {
 fn the_candidate_with_the_fewest_errors_is_trained() {
     for data in [plane(300, 0), sparse(TEXTS, 1, 0)] {
         let (model, compared) = chosen(&data, json!({}));
-        assert!(compared.len() >= 4, "{compared:?}");
+        assert!(compared.len() >= 3, "{compared:?}");
         let least = compared.iter().map(|one| one.error).fold(f64::INFINITY, f64::min);
         let best = compared.iter().find(|one| one.error == least).unwrap();
         let found = &model.card.options;
@@ -64,7 +64,10 @@ fn numbers_may_have_linear_scores_and_sparse_rows_and_many_classes_trees() {
     let Some(ScoreOptions::Linear(linear)) = &model.card.options.scores else { panic!("linear scores") };
     assert!(matches!(linear.solver, Solver::Batch(_)) && model.card.temperature.is_some());
     let (model, compared) = chosen(&sparse(TEXTS, 1, 0), json!({}));
-    assert_eq!((kinds(&compared), kind(model.card.options.scores.as_ref())), (vec![ScoreKind::Trees], ScoreKind::Trees));
+    assert_eq!(
+        (kinds(&compared), kind(model.card.options.scores.as_ref())),
+        (vec![ScoreKind::Trees], ScoreKind::Trees)
+    );
     let many = Sparse { rows: 400, features: 50, classes: 100, entries: 9, signal: 0.5 };
     assert_eq!(kinds(&chosen(&sparse(many, 1, 0), json!({})).1), [ScoreKind::Trees]);
 }
@@ -74,9 +77,13 @@ fn numbers_may_have_linear_scores_and_sparse_rows_and_many_classes_trees() {
 fn given_settings_hold_for_all_candidates() {
     let data = plane(300, 0);
     let (model, compared) = chosen(&data, json!({ "epochs": 2 }));
-    assert_eq!(kinds(&compared), [ScoreKind::Trees]);
-    assert!(compared.iter().all(|one| one.options.epochs == Some(2)) && model.card.options.epochs == Some(2));
+    assert!(compared.is_empty() && kind(model.card.options.scores.as_ref()) == ScoreKind::Linear);
+    assert_eq!(model.card.options.epochs, Some(2));
+    let (model, compared) = chosen(&sparse(TEXTS, 1, 0), json!({ "epochs": 2 }));
+    assert!(compared.len() == 2 && compared.iter().all(|one| one.options.epochs == Some(2)));
+    assert_eq!(model.card.options.epochs, Some(2));
     let (model, compared) = chosen(&data, json!({ "l2": 3.0 }));
+    assert_eq!(compared.len(), 2);
     assert!(compared.iter().all(|one| one.options.l2 == Some(3.0)) && model.card.options.l2 == Some(3.0));
     for settings in [json!({ "scores": "trees" }), json!({ "solver": "batch" }), json!({ "leaves": 1 })] {
         assert!(chosen(&data, settings).1.is_empty());

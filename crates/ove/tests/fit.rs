@@ -86,7 +86,7 @@ fn few_rows_choose_nothing() {
 #[test]
 fn weights_share_what_memory_there_is() {
     let data = sparse(SHAPE, 1, 0);
-    let given = json!({ "scores": "linear", "epochs": 1, "learning_rate": 0.1, "memory": "5kB" });
+    let given = json!({ "scores": "linear", "epochs": 1, "memory": "5kB" });
     let (model, _) = went_well(&data, given);
     let Some(ScoreOptions::Linear(linear)) = &model.card.options.scores else { panic!("linear scores") };
     // Twelve bytes for a cell of AdaGrad, and a cell for each bias.
@@ -129,7 +129,7 @@ fn large_numbers() -> Dataset {
 }
 
 fn diverging() -> Value {
-    json!({ "rank": 4, "objective": "one-vs-each", "step": "sgd", "epochs": 2, "batch": 50 })
+    json!({ "scores": "linear", "step": "sgd", "epochs": 1, "batch": 50 })
 }
 
 /// Fits, keeping a checkpoint after this many steps in all.
@@ -185,7 +185,7 @@ fn a_fit_that_is_resumed_ends_in_the_same_model() {
 fn a_fit_is_not_resumed_with_other_settings() {
     let (folder, data) = (tempfile::tempdir().unwrap(), sparse(SHAPE, 1, 0));
     let path = folder.path().join("state");
-    let given = json!({ "scores": "linear", "epochs": 2 });
+    let given = json!({ "scores": "linear", "epochs": 2, "learning_rate": 0.1 });
     keeping(&data, &options(given.clone()), 3, &path);
     let saved = Saved::open(&path).unwrap();
     let refused = |changes: Value| {
@@ -234,7 +234,8 @@ fn a_fit_that_is_stopped_keeps_what_it_reached_or_nothing() {
 #[test]
 fn a_model_goes_on_with_more_rows() {
     let (old, new) = (sparse(SHAPE, 1, 0), sparse(SHAPE, 1, 1));
-    let first = fit(&old, &options(json!({ "scores": "linear", "epochs": 2 })), |_| ControlFlow::Continue(())).unwrap();
+    let given = options(json!({ "scores": "linear", "epochs": 2, "learning_rate": 0.1 }));
+    let first = fit(&old, &given, |_| ControlFlow::Continue(())).unwrap();
     let mut heard = Vec::new();
     let start = FitStart { from: Some(&first), ..FitStart::default() };
     let second = fit_with(&new, &first.card.options, start, &mut |event| {

@@ -53,9 +53,7 @@ impl<'a> Follower<'a> {
                 );
             }
             Event::TooFewRows => {
-                note!(
-                    "too few rows for a validation split: the default epochs and learning rate are used, uncalibrated"
-                )
+                note!("too few rows for a validation split: nothing is chosen on held-out rows, and nothing calibrated")
             }
             Event::HeldOut(rows) => self.recorder.hold_out(&rows),
             Event::Step { training, progress } => return self.step(training, progress),

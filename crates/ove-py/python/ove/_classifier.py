@@ -55,7 +55,7 @@ default "one-vs-each"; factored "sampled-softmax"
         `learning_rate` is given.
     learning_rate : float, optional
         Stochastic and trees: the step for one row and one visited class. If not given, chosen on held-out rows, and 0.7
-        for trees.
+        for trees; 0.1, or less where that diverges, with fewer than 1,000 rows or a single epoch.
     l2 : float, default 0; trees 0.2
         λ of the penalty λ/2·‖w‖² on the sum over all rows (over the rows of a node, for trees); 1 for the batch
         solver. It is 1/C of scikit-learn's `LogisticRegression`.

@@ -158,8 +158,11 @@ impl Fit<'_, '_, '_> {
         all.check()?;
         self.check_names()?;
         let (mut options, temperature) = self.resolve()?;
-        let chooses =
-            options.stochastic().is_some() && self.given.learning_rate.is_none() && self.start.from.is_none();
+        // A single epoch passes over a part of the data, as in `partial_fit`: no row of it is held out.
+        let chooses = options.stochastic().is_some()
+            && self.given.learning_rate.is_none()
+            && self.given.epochs != Some(1)
+            && self.start.from.is_none();
         // Epochs that are given are all taken.
         let stops_early = chooses && self.given.epochs.is_none();
         let has_softmax = !matches!(options.scores, Some(ScoreOptions::Trees(_)));
@@ -234,6 +237,9 @@ impl Fit<'_, '_, '_> {
                 let chosen = choice::choose(&examples, &options, &mut proceed)?;
                 if !chosen.compared.is_empty() {
                     self.notify(Event::Compared(&chosen.compared))?;
+                }
+                if chosen.too_few {
+                    self.notify(Event::TooFewRows)?;
                 }
                 return Ok((chosen.options, chosen.temperature));
             }

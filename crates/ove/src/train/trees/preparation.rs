@@ -130,7 +130,7 @@ fn mean_square(rows: Rows<'_>, train: &[u32]) -> f32 {
 /// Children have numbers of 16 bits, which limits the leaves of a root and the classes of a leaf.
 fn leaf_count(classes: usize, given: Option<usize>) -> usize {
     let root = (classes as f64).sqrt().ceil() as usize;
-    let most = 1 << 16;
+    let most = usize::from(u16::MAX);
     given.unwrap_or(root.next_power_of_two()).clamp(classes.div_ceil(most), classes.min(most))
 }
 
