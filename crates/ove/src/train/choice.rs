@@ -26,7 +26,8 @@ use crate::platform::random::Stream;
 use crate::scores::Scores;
 
 /// Below this number of rows every row is held out once, in one of the folds; from it on those of one fold are enough.
-const CROSS_VALIDATED_BELOW: usize = 2000;
+/// The 400 rows of one fold of 2,000 preferred trees where one node is .006 better (20 newsgroups).
+const CROSS_VALIDATED_BELOW: usize = 4000;
 const FOLDS: usize = 5;
 
 /// Maximum number of held-out rows: their error has a standard error of .007 at most.
