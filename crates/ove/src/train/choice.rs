@@ -16,6 +16,7 @@ use rayon::prelude::*;
 use super::calibration;
 use super::run::Start;
 use super::training::Training;
+use super::validation;
 use crate::bound::Objective;
 use crate::data::{Examples, Row};
 use crate::error::{Error, Result};
@@ -95,14 +96,13 @@ pub(crate) fn choose(
     proceed: &mut dyn FnMut() -> Result<()>,
 ) -> Result<Choice> {
     let candidates = candidates(examples, given);
-    let mut ids: Vec<u32> = examples.ids().filter(|&id| examples.weight(id) > 0.0).map(|id| id as u32).collect();
-    if candidates.len() == 1 || ids.len() < MIN_ROWS {
+    let rows = examples.ids().filter(|&id| examples.weight(id) > 0.0).count();
+    if candidates.len() == 1 || rows < MIN_ROWS {
         let too_few = candidates.len() > 1;
         let options = candidates.into_iter().next().expect("there is a candidate for any rows");
         return Ok(Choice { options, temperature: None, compared: Vec::new(), too_few });
     }
-    Stream::of(&[given.seed, u64::MAX - 3]).shuffle(&mut ids);
-    let splits = splits(&ids);
+    let splits = splits(examples, given.seed);
     let mut tried = Vec::new();
     for options in &candidates {
         tried.push(Trial::new(examples, options, &splits, proceed)?);
@@ -158,17 +158,25 @@ fn candidates(examples: &Examples<'_>, given: &TrainOptions) -> Vec<TrainOptions
 /// Rows to train on and rows to hold out, both increasing.
 type Split = (Vec<u32>, Vec<u32>);
 
-fn splits(shuffled: &[u32]) -> Vec<Split> {
-    let folds = if shuffled.len() < CROSS_VALIDATED_BELOW { FOLDS } else { 1 };
+/// The folds of rows in random order. Rows of the same content are in one fold, unless so many are alike that a fold
+/// would have less than half of its share.
+fn splits(examples: &Examples<'_>, seed: u64) -> Vec<Split> {
+    let len = examples.len();
+    let mut order: Vec<u32> = (0..len as u32).collect();
+    Stream::of(&[seed, u64::MAX - 3]).shuffle(&mut order);
+    let mut rank = vec![0; len];
+    order.iter().zip(0..).for_each(|(&n, at)| rank[n as usize] = at);
+    let alike: Vec<usize> = validation::firsts(examples).iter().map(|&first| rank[first as usize]).collect();
+    let mut sizes = [0; FOLDS];
+    alike.iter().for_each(|rank| sizes[rank % FOLDS] += 1);
+    let places = if sizes.iter().all(|size| 2 * FOLDS * size >= len) { alike } else { rank };
+    let folds = if len < CROSS_VALIDATED_BELOW { FOLDS } else { 1 };
     let split = |fold: usize| {
-        let is_held_out = |&(n, _): &(usize, &u32)| n % FOLDS == fold && n / FOLDS < HELD_OUT;
-        let (held_out, train): (Vec<_>, Vec<_>) = shuffled.iter().enumerate().partition(is_held_out);
-        let sorted = |rows: Vec<(usize, &u32)>| {
-            let mut rows: Vec<u32> = rows.into_iter().map(|(_, &id)| id).collect();
-            rows.sort_unstable();
-            rows
-        };
-        (sorted(train), sorted(held_out))
+        let used = (0..len).filter(|&n| examples.weight(examples.id(n)) > 0.0);
+        let (held_out, train): (Vec<usize>, Vec<usize>) =
+            used.partition(|&n| places[n] % FOLDS == fold && places[n] / FOLDS < HELD_OUT);
+        let ids = |rows: Vec<usize>| rows.into_iter().map(|n| examples.id(n) as u32).collect();
+        (ids(train), ids(held_out))
     };
     (0..folds).map(split).collect()
 }
