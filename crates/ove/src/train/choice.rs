@@ -122,7 +122,7 @@ pub(crate) fn choose(
 fn candidates(examples: &Examples<'_>, given: &TrainOptions) -> Vec<TrainOptions> {
     let (features, classes) = (examples.rows.features(), examples.classes);
     let entries = examples.rows.entries() as f64 * examples.len() as f64 / examples.rows.len() as f64;
-    let dense = entries >= DENSE * features as f64 * examples.len() as f64;
+    let dense = classes < TREES_FROM && entries >= DENSE * features as f64 * examples.len() as f64;
     let passes = given.epochs.is_some() || given.learning_rate.is_some();
     let with = |scores: ScoreOptions, l2: Option<f64>, epochs: Option<usize>| TrainOptions {
         scores: Some(scores),
@@ -131,11 +131,11 @@ fn candidates(examples: &Examples<'_>, given: &TrainOptions) -> Vec<TrainOptions
         ..given.clone()
     };
     // The batch solver has neither epochs nor a learning rate.
-    if dense && classes < TREES_FROM && passes {
+    if dense && passes {
         return vec![with(ScoreOptions::Linear(LinearOptions::default()), None, None)];
     }
     let mut found = Vec::new();
-    if dense && classes < TREES_FROM && entries * classes as f64 <= WORK {
+    if dense && entries * classes as f64 <= WORK {
         let bound = BoundOptions { objective: Objective::Softmax, ..BoundOptions::default() };
         let solver = Solver::Batch(BatchOptions { tolerance: TOLERANCE, ..BatchOptions::default() });
         let scores = ScoreOptions::Linear(LinearOptions { bound, solver, cells: None });
