@@ -35,8 +35,8 @@ default "one-vs-each"; factored "sampled-softmax"
     scores : {"linear", "factored", "trees"}, optional
         How a row and the weights make scores: a weight for each feature and class; a vector for each feature and each
         class, so that memory grows with their number and not with the product; or trees over the classes. If not
-        given, what makes the fewest errors on held-out rows: trees, or for rows of numbers linear scores; only trees from 100
-        classes on.
+        given, what makes the fewest errors on held-out rows: trees, or for rows of numbers linear scores; only trees
+        from 100 classes on. If `epochs` or `learning_rate` is given, linear scores below 100 classes.
     rank : int, default 64
         Factored: length of the vectors.
     trees : int, default 3
