@@ -7,8 +7,10 @@ use ove::io::read::label_names::{self, LabelNames};
 /// Flags about the names of classes.
 #[derive(clap::Args)]
 pub struct NameFlags {
-    /// Names of the classes, one line `class<TAB>name` per class, with any other names after more tabs: kept in the
-    /// model and shown with the classes; from texts, a class is also learned from its names, even without a row
+    /// Names of the classes: lines `class<TAB>name`
+    ///
+    /// Other names follow after more tabs. They are kept in the model and shown with the classes; from texts, a class is
+    /// also learned from its names, even without a row.
     #[arg(long, value_name = "FILE")]
     label_names: Option<PathBuf>,
     /// Weight of a name in training, where a row has weight 1; 0: only show the names

@@ -98,8 +98,9 @@ pub struct TextFlags {
     /// Maximum length of n-grams: 1 for single words, 2 for pairs of adjacent words as well, 0 for --chars alone
     #[arg(long, value_name = "N", default_value_t = TextOptions::default().ngrams)]
     ngrams: usize,
-    /// N-grams of A to B characters within words as well, such as 3-5: for names, misspellings, and languages that join
-    /// words
+    /// N-grams of A to B characters within words as well, such as 3-5
+    ///
+    /// For names, misspellings, and languages that join words.
     #[arg(long, value_name = "A-B")]
     chars: Option<CharRange>,
     /// Use the stems of words in this language, by its Snowball stemmer, in place of the words
