@@ -3,6 +3,7 @@
 use numpy::{PyArray1, ToPyArray};
 use ove::Dataset;
 use ove::text::Text;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 
@@ -37,6 +38,13 @@ impl TextRows {
             offsets.push(indices.len() as i64);
         }
         (offsets.to_pyarray(py), indices.to_pyarray(py), values.to_pyarray(py))
+    }
+
+    /// The rows of other texts, by the same words.
+    fn like(&self, py: Python<'_>, texts: Vec<PyBackedStr>, threads: usize) -> PyResult<TextRows> {
+        let text = self.text.as_ref().ok_or_else(|| PyValueError::new_err("the rows were not fitted to texts"))?;
+        let data = py.detach(|| ove::with_threads(threads, || text.rows(&borrowed(&texts)))).map_err(exception)?;
+        Ok(TextRows { data, text: None })
     }
 
     /// Number of features.

@@ -187,7 +187,7 @@ n_jobs, verbose, classes :
         found = self._contributions([text], label)
         return [(f"feature {feature}" if name is None else name, weight) for feature, name, weight in found]
 
-    def _read(self, X: Any, *, fitting: bool) -> tuple[Matrix, int]:
+    def _read(self, X: Any, *, fitting: bool, like: Matrix | None = None) -> tuple[Matrix, int]:
         texts = self._texts(X)
         threads = threads_of(self.n_jobs)
         if fitting:
@@ -198,6 +198,8 @@ n_jobs, verbose, classes :
                     f"{longest} is what scikit-learn's ngram_range=(1, {longest}) gives"
                 )
             rows = _ove.fit_text(texts, as_json({name: getattr(self, name) for name in TEXT}), threads)
+        elif like is not None and hasattr(like, "like"):
+            rows = like.like(texts, threads)
         else:
             rows = self._model.text_rows(texts, threads)
         return rows, len(texts)
@@ -211,10 +213,17 @@ n_jobs, verbose, classes :
         return [_names(self.label_names.get(label, [])) for label in classes.tolist()]
 
     def _train(
-        self, X: Any, targets: Targets, sample_weight: Any, start: _ove.Model | None, name_rows: int = 0, **instead: Any
+        self,
+        X: Any,
+        targets: Targets,
+        sample_weight: Any,
+        start: _ove.Model | None,
+        tune_on: tuple[Any, Any] | None = None,
+        name_rows: int = 0,
+        **instead: Any,
     ) -> Any:
         if not self.label_names or start is not None:
-            return super()._train(X, targets, sample_weight, start, name_rows, **instead)
+            return super()._train(X, targets, sample_weight, start, tune_on, name_rows, **instead)
         known = set(targets.classes.tolist())
         if not known & set(self.label_names):
             other = next(iter(self.label_names))
@@ -228,7 +237,7 @@ n_jobs, verbose, classes :
             sample_weight = np.append(sample_weight, np.full(len(names), float(weight)))
             targets = targets.followed_by([label for label, _ in names])
             X, name_rows = texts + [name for _, name in names], len(names)
-        return super()._train(X, targets, sample_weight, None, name_rows, **instead)
+        return super()._train(X, targets, sample_weight, None, tune_on, name_rows, **instead)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
