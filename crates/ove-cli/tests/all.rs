@@ -13,6 +13,7 @@ mod inspect;
 mod names;
 mod overwriting;
 mod predict;
+mod probabilities;
 mod program;
 mod reliability;
 mod reproduce;
