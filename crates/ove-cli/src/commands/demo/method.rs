@@ -185,9 +185,10 @@ impl Comparison {
                 style: Style::nth(n),
             })
         };
+        let most = self.0.iter().map(|outcome| outcome.classes).max().unwrap_or(1) as f64;
         Chart {
             title: title.into(),
-            x: Axis { label: "classes".into(), log: true, ..Axis::default() },
+            x: Axis { label: "classes".into(), log: true, range: Some((4.0, 1.8 * most)), ..Axis::default() },
             y: Axis { label: label.into(), log, ..Axis::default() },
             layers: KINDS.iter().enumerate().filter_map(line).collect(),
             ..Chart::default()
