@@ -38,7 +38,10 @@ pub struct Args {
     input: DataFlags,
     #[command(flatten)]
     pub threads: ThreadFlags,
-    /// Print one JSON object per row
+    /// Print the name of each class after it, for a model with --label-names; an empty field if it has none
+    #[arg(long)]
+    names: bool,
+    /// Print one JSON object per row; with the names of the classes, if the model has any
     #[arg(long)]
     json: bool,
     /// Print the times for reading and predicting to stderr, as a JSON object
@@ -66,7 +69,7 @@ pub fn run(args: Args) -> Result<()> {
         for (row, top) in rows.zip(&tops) {
             let is_unknown = model.knows_nothing_of(data.rows().row(row));
             unknown += usize::from(is_unknown);
-            write_line(&mut out, &model, data.ids.get(row), top, is_unknown, args.json)?;
+            write_line(&mut out, &model, data.ids.get(row), top, is_unknown, &args)?;
         }
     }
     out.flush()?;
@@ -86,15 +89,19 @@ fn write_line(
     id: Option<&String>,
     top: &[Prediction],
     is_unknown: bool,
-    as_json: bool,
+    args: &Args,
 ) -> Result<()> {
     let name = |p: &Prediction| &model.card.classes[p.class as usize];
-    if as_json {
+    let shown = |p: &Prediction| model.card.label_name(p.class);
+    if args.json {
         let labels: Vec<_> = top.iter().map(name).collect();
         let probabilities: Vec<_> = top.iter().map(|p| p.probability).collect();
         let mut object = json!({ "labels": labels, "probabilities": probabilities });
         if let Some(id) = id {
             object["id"] = json!(id);
+        }
+        if !model.card.label_names.is_empty() {
+            object["names"] = top.iter().map(|p| shown(p).unwrap_or(name(p))).collect();
         }
         if is_unknown {
             object["known"] = json!(0);
@@ -102,8 +109,14 @@ fn write_line(
         writeln!(out, "{object}")?;
     } else {
         let id = id.map(|id| printable(id).into_owned());
-        let fields = top.iter().map(|p| format!("{}\t{:.6}", printable(name(p)), p.probability));
-        writeln!(out, "{}", id.into_iter().chain(fields).collect::<Vec<_>>().join("\t"))?;
+        let field = |p: &Prediction| {
+            let label = printable(name(p));
+            match args.names {
+                true => format!("{label}\t{}\t{:.6}", printable(shown(p).unwrap_or_default()), p.probability),
+                false => format!("{label}\t{:.6}", p.probability),
+            }
+        };
+        writeln!(out, "{}", id.into_iter().chain(top.iter().map(field)).collect::<Vec<_>>().join("\t"))?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use ove::TrainOptions;
 use ove::bound::Objective;
 use ove::options::{Schedule, ScoreKind, StepKind};
 use ove::sample::SamplerKind;
-use ove::text::TextOptions;
+use ove::text::{CharRange, Language, TextOptions};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ pub struct ObjectiveFlags {
     /// instead [default: 10]
     #[arg(long, value_name = "N")]
     pub merge: Option<usize>,
-    /// λ of the L2 penalty λ/2·‖w‖² on the sum over all rows [default: 0; for trees 0.2 per node]
+    /// λ of the L2 penalty λ/2·‖w‖² on the sum over all rows [default: 0; 1 for the batch solver, 0.2 per node of trees]
     #[arg(long, value_name = "L", value_parser = finite)]
     pub l2: Option<f64>,
 }
@@ -68,8 +68,8 @@ pub struct StochasticFlags {
 pub struct PassFlags {
     /// Number of epochs, passes over all rows [default: chosen on held-out rows]
     ///
-    /// If neither --epochs nor --learning-rate is given, the stochastic solver chooses the learning rate on a twentieth
-    /// of the rows, which is held out, or on those of --valid, and uses early stopping. Trees try 3, 6 and 12 epochs on
+    /// If --learning-rate is not given, the stochastic solver chooses it on a twentieth of the rows, which is held out,
+    /// or on those of --valid; if --epochs is not given either, it uses early stopping. Trees try 3, 6 and 12 epochs on
     /// held-out rows of some leaves; their roots have a third as many.
     #[arg(long, value_name = "E")]
     pub epochs: Option<usize>,
@@ -97,9 +97,20 @@ pub struct BatchFlags {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Raw text")]
 pub struct TextFlags {
-    /// Maximum length of n-grams: 1 for single words, 2 for pairs of adjacent words as well
+    /// Maximum length of n-grams: 1 for single words, 2 for pairs of adjacent words as well, 0 for --chars alone
     #[arg(long, value_name = "N", default_value_t = TextOptions::default().ngrams)]
     ngrams: usize,
+    /// N-grams of A to B characters within words as well, such as 3-5
+    ///
+    /// For names, misspellings, and languages that join words.
+    #[arg(long, value_name = "A-B")]
+    chars: Option<CharRange>,
+    /// Use the stems of words in this language, by its Snowball stemmer, in place of the words
+    #[arg(long, value_parser = choice!(Language))]
+    stem: Option<Language>,
+    /// Texts are tokens separated by spaces: take them as they are, in upper and lower case
+    #[arg(long)]
+    tokens: bool,
     /// Minimum document frequency: number of texts that a term must occur in
     #[arg(long, value_name = "N", default_value_t = TextOptions::default().min_df)]
     min_df: u32,
@@ -117,8 +128,8 @@ pub struct TextFlags {
 impl TextFlags {
     /// The options that the flags give.
     pub fn options(&self) -> TextOptions {
-        let TextFlags { ngrams, min_df, hash, sublinear_tf, no_idf } = *self;
-        TextOptions { ngrams, min_df, hash, sublinear_tf, idf: !no_idf }
+        let TextFlags { ngrams, chars, stem, tokens, min_df, hash, sublinear_tf, no_idf } = *self;
+        TextOptions { ngrams, chars, stem, tokens, min_df, hash, sublinear_tf, idf: !no_idf }
     }
 }
 
@@ -151,11 +162,11 @@ pub struct LinearFlags {
 #[derive(clap::Args, Serialize)]
 #[command(next_help_heading = "Model")]
 pub struct TrainFlags {
-    /// Score function [default: linear below 100 classes, trees from 100 classes on]
+    /// Score function [default: trees, or linear for rows of numbers, whichever makes fewer errors on held-out rows]
     ///
     /// linear has a weight per feature and class; factored has a vector per feature and per class; trees search a few
-    /// clusters of about √K classes per row. If it is not given, other flags imply it: --rank implies factored, --trees
-    /// or --rivals implies trees, and any flag of the objective or a solver implies linear.
+    /// clusters of about √K classes per row. If it is not given, other flags imply it: --rank implies factored, --trees,
+    /// --rivals and --leaves imply trees, and any flag of the objective or a solver implies linear.
     #[arg(long, value_parser = choice!(ScoreKind))]
     scores: Option<ScoreKind>,
     /// Solver of linear scores: stochastic gradients with sampled negatives, or L-BFGS on all rows (batch); `forest` is
@@ -174,6 +185,9 @@ pub struct TrainFlags {
     /// The second stage is dropped where it does not help on held-out rows, and needs 5,000 rows to be trained.
     #[arg(long, value_name = "N")]
     rivals: Option<usize>,
+    /// For trees: number of leaves of each tree; 1 is a single node over all classes [default: about √K]
+    #[arg(long, value_name = "N")]
+    leaves: Option<usize>,
     /// Do not apply the L2 penalty to the biases
     #[arg(long)]
     #[serde(skip)]

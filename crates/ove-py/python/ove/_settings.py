@@ -17,6 +17,9 @@ from ove import _ove
 # The parameters that say how texts become rows.
 TEXT: tuple[str, ...] = tuple(json.loads(_ove.defaults())["text"])
 
+# The weight of the name of a label in training.
+NAME_WEIGHT: float = json.loads(_ove.defaults())["all"]["name_weight"]
+
 
 def settings_of(params: Mapping[str, Any], classes: npt.NDArray[Any], **instead: Any) -> str:
     """The settings of training that these parameters give for these classes, as JSON.
@@ -25,7 +28,7 @@ def settings_of(params: Mapping[str, Any], classes: npt.NDArray[Any], **instead:
     stands for a setting that is not given.
     """
     settings = dict(params)
-    for name in ("warm_start", "n_jobs", "verbose", *TEXT):
+    for name in ("warm_start", "n_jobs", "verbose", "label_names", "name_weight", *TEXT):
         settings.pop(name, None)
     settings["negatives"] = _negatives(settings["negatives"], settings.pop("classes"))
     settings["seed"] = _seed(settings.pop("random_state"))
@@ -61,7 +64,7 @@ def resolved(options: Mapping[str, Any]) -> dict[str, Any]:
 def params_of(settings: Mapping[str, Any], classes: npt.NDArray[Any]) -> dict[str, Any]:
     """The parameters of an estimator that give these settings for these classes."""
     # How many cells weights share follows from `memory`, which a file does not keep.
-    params = {name: value for name, value in settings.items() if name not in ("seed", "cells")}
+    params = {name: value for name, value in settings.items() if name not in ("seed", "cells", "temperature")}
     params["random_state"] = settings["seed"]
     weight = settings["class_weight"]
     if weight == "equal":
