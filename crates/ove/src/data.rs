@@ -1,10 +1,12 @@
 //! Rows with their classes.
 //!
 //! [`Rows`] is a borrowed view, which solvers and models read. [`Dataset`] owns rows, together with the names of
-//! classes and features. [`Examples`] is a subset of rows with their labels and weights.
+//! classes and features. [`Examples`] is a subset of rows with their labels and weights. [`Interactions`] are users
+//! with the items that they chose.
 
 mod dataset;
 mod examples;
+mod interactions;
 pub(crate) mod labels;
 pub(crate) mod mapped_rows;
 mod rows;
@@ -12,6 +14,7 @@ mod skipped;
 
 pub use dataset::Dataset;
 pub use examples::Examples;
+pub use interactions::Interactions;
 pub use labels::Labels;
 pub use rows::{Row, Rows};
 pub use skipped::{OnError, Skipped};

@@ -23,6 +23,7 @@ mod fit_data;
 mod label_weights;
 pub(crate) mod learning_rate;
 mod optimizer;
+mod recommender;
 mod run;
 mod stochastic;
 mod training;
@@ -31,5 +32,6 @@ pub(crate) mod validation;
 
 pub use fit::{Chosen, Event, FitStart, Stop, Watch, fit, fit_with};
 pub use fit_data::FitData;
+pub use recommender::{RecommenderEvent, RecommenderTraining, WatchRecommender, fit_recommender};
 pub use run::{Progress, Start};
 pub use training::{Trained, Training};

@@ -19,6 +19,7 @@ mod objective;
 mod options;
 mod paper;
 mod read;
+mod recommender;
 mod roundtrip;
 mod solvers;
 mod text;

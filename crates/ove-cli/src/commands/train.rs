@@ -1,5 +1,7 @@
 //! `ove train`.
 
+mod recommender;
+
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -26,8 +28,8 @@ use crate::terminal::{note, say};
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove train train.svm -o my.model --valid test.svm --epochs 10")]
 pub struct Args {
-    /// Labelled rows: libsvm, XMC repository, IDX, ARFF, 20-newsgroups triples, or raw text as TSV or fastText; may be
-    /// gzipped; `-` is stdin
+    /// Labelled rows: libsvm, XMC repository, IDX, ARFF, 20-newsgroups triples, or raw text as TSV or fastText; with --format
+    /// interactions, users with items; may be gzipped; `-` is stdin
     data: PathBuf,
     /// Model file to write
     #[arg(short, long, value_name = "MODEL")]
@@ -69,6 +71,9 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
+    if args.input.are_interactions() {
+        return recommender::run(&args);
+    }
     // Fail before all rows are read.
     args.flags.options(TrainOptions::default(), None)?;
     check_output(&args.output)?;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::evaluation::{Evaluation, or_infinite};
+use super::recommender::Recommender;
 use crate::options::TrainOptions;
 use crate::text::Text;
 
@@ -46,6 +47,9 @@ pub struct Card {
     /// The text pipeline, if the model was trained on raw text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<Text>,
+    /// What makes factored scores a recommender: its settings, and the items that the users have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recommender: Option<Recommender>,
     /// The temperature T by which the scores were divided for calibration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
@@ -72,6 +76,7 @@ impl Card {
             counts,
             feature_names: Vec::new(),
             text: None,
+            recommender: None,
             temperature: None,
             rows,
             finished: true,

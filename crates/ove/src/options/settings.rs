@@ -149,7 +149,7 @@ fn scores(
 }
 
 /// A group of settings, updated with settings taken from the list.
-fn take<T: Serialize + DeserializeOwned>(group: T, list: &mut Map<String, Value>) -> Result<T> {
+pub(super) fn take<T: Serialize + DeserializeOwned>(group: T, list: &mut Map<String, Value>) -> Result<T> {
     let mut values = fields(&group);
     for (name, value) in &mut values {
         let Some(given) = list.remove(name) else { continue };
@@ -227,7 +227,7 @@ fn class_weight(value: &Value) -> Result<ClassWeight> {
     }
 }
 
-fn bytes(value: &Value) -> Result<Bytes> {
+pub(super) fn bytes(value: &Value) -> Result<Bytes> {
     match value {
         Value::String(text) => text.parse(),
         Value::Number(number) => number.to_string().parse(),
