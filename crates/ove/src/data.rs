@@ -4,6 +4,7 @@
 //! classes and features. [`Examples`] is a subset of rows with their labels and weights. [`Interactions`] are users
 //! with the items that they chose.
 
+mod columns;
 mod dataset;
 mod examples;
 mod interactions;
@@ -12,6 +13,7 @@ pub(crate) mod mapped_rows;
 mod rows;
 mod skipped;
 
+pub use columns::Columns;
 pub use dataset::Dataset;
 pub use examples::Examples;
 pub use interactions::Interactions;

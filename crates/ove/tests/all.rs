@@ -22,6 +22,7 @@ mod read;
 mod recommender;
 mod roundtrip;
 mod solvers;
+mod tables;
 mod text;
 mod training;
 mod trees;

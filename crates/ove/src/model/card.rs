@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::evaluation::{Evaluation, or_infinite};
 use super::recommender::Recommender;
+use crate::data::Columns;
 use crate::options::TrainOptions;
 use crate::text::Text;
 
@@ -50,6 +51,9 @@ pub struct Card {
     /// What makes factored scores a recommender: its settings, and the items that the users have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recommender: Option<Recommender>,
+    /// The columns of the text and the labels, if the model was trained on a table.
+    #[serde(default, skip_serializing_if = "Columns::is_empty")]
+    pub columns: Columns,
     /// The temperature T by which the scores were divided for calibration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
@@ -77,6 +81,7 @@ impl Card {
             feature_names: Vec::new(),
             text: None,
             recommender: None,
+            columns: Columns::default(),
             temperature: None,
             rows,
             finished: true,

@@ -254,8 +254,7 @@ impl<'a> RecommenderTraining<'a> {
 
     fn card(&self) -> Card {
         let finished = self.facts.passed == self.batches() * self.epochs;
-        let mut factored = FactoredOptions::default();
-        factored.rank = self.options.rank;
+        let factored = FactoredOptions { rank: self.options.rank, ..FactoredOptions::default() };
         let mut options = TrainOptions::new(ScoreOptions::Factored(factored));
         (options.epochs, options.seed) = (Some(self.epochs), self.options.seed);
         let mut recommender = Recommender::new(self.options.clone(), self.data);
