@@ -12,6 +12,7 @@ mod inspect;
 mod names;
 mod predict;
 mod program;
+mod recommend;
 mod reliability;
 mod reproduce;
 mod same_model;

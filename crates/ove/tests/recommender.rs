@@ -161,7 +161,7 @@ fn the_number_of_epochs_is_chosen_and_a_stopped_run_keeps_the_best() {
             best = recall.value.max(best);
             ControlFlow::Continue(())
         }
-        RecommenderEvent::Step { progress, .. } if progress.epochs > 12.0 => ControlFlow::Break(Stop::Keep),
+        RecommenderEvent::Step { progress, .. } if progress.epochs > 40.0 => ControlFlow::Break(Stop::Keep),
         _ => ControlFlow::Continue(()),
     });
     let stopped = stopped.unwrap();

@@ -49,7 +49,7 @@ pub struct StochasticFlags {
     /// For the frequency sampler: exponent of the class counts [default: 0.75]
     #[arg(long, value_name = "P", value_parser = finite)]
     pub power: Option<f64>,
-    /// Number of rows per batch, between two updates of the weights [default: 256]
+    /// Number of rows per batch, between two updates of the weights [default: 256; 512 users for a recommender]
     #[arg(long, value_name = "B")]
     pub batch: Option<usize>,
     /// Step rule [default: adagrad]

@@ -55,7 +55,7 @@ impl Default for RecommenderOptions {
             temperature: 0.1,
             objective: Objective::SampledSoftmax,
             negatives: 2048,
-            batch: 256,
+            batch: 512,
             epochs: None,
             learning_rate: 0.02,
             l2: 0.0,

@@ -45,8 +45,9 @@ use crate::platform::pool;
 use crate::platform::random::Stream;
 use crate::scores::{Factored, Scores};
 
-/// Number of epochs if it is neither given nor chosen.
-pub(super) const EPOCHS: usize = 60;
+/// Maximum number of epochs if it is not given. On Gowalla's validation interactions recall@20 is .200 after 60 epochs,
+/// .210 after 200.
+pub(super) const EPOCHS: usize = 200;
 
 /// Keys of random streams.
 const USERS: u64 = u64::MAX - 10;
