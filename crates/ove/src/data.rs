@@ -6,6 +6,7 @@
 
 mod columns;
 mod dataset;
+mod doubts;
 mod examples;
 mod interactions;
 pub(crate) mod labels;
@@ -15,6 +16,7 @@ mod skipped;
 
 pub use columns::Columns;
 pub use dataset::Dataset;
+pub use doubts::Doubt;
 pub use examples::Examples;
 pub use interactions::Interactions;
 pub use labels::Labels;

@@ -44,6 +44,8 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
+    let inputs = [("the model", Some(&args.model)), ("the data", Some(&args.data))];
+    files::separate(&[("--report", args.report.as_ref())], &inputs)?;
     let model = Model::load(&args.model)?;
     if model.card.recommender.is_some() {
         return recommender::run(&args, &model);

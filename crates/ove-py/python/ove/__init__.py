@@ -18,6 +18,7 @@ from ove import evaluation, plot
 from ove._bounds import log_softmax_bound
 from ove._categorical import CategoricalEstimator
 from ove._classifier import OneVsEachClassifier
+from ove._doubts import DataWarning
 from ove._load import load
 from ove._recommender import Recommender
 from ove._text import TextClassifier
@@ -25,6 +26,7 @@ from ove._text import TextClassifier
 __version__ = version("ove")
 __all__ = [
     "CategoricalEstimator",
+    "DataWarning",
     "OneVsEachClassifier",
     "Recommender",
     "TextClassifier",

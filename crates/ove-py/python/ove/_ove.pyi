@@ -18,6 +18,7 @@ __all__ = [
     "fit_text",
     "fold_in",
     "log_softmax_bound",
+    "many_classes",
     "recommender_seen",
     "recommender_top",
     "recommender_vectors",
@@ -65,6 +66,7 @@ def train(
     start: Model | None,
     progress: Callable[[float, float | None], None] | None,
 ) -> Model: ...
+def many_classes(classes: Sequence[str], rows: int) -> str | None: ...
 def estimate(counts: Sequence[int], method: str | None, settings: str, threads: int) -> tuple[list[float], str]: ...
 def log_softmax_bound(
     scores: npt.NDArray[np.float64], y: npt.NDArray[np.int64], kind: str, merge: Sequence[int]

@@ -51,6 +51,10 @@ pub struct Card {
     /// What makes factored scores a recommender: its settings, and the items that the users have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recommender: Option<Recommender>,
+    /// Up to three training texts, for somebody to try the model with; empty if there are none or they are not to be
+    /// passed on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<String>,
     /// The columns of the text and the labels, if the model was trained on a table.
     #[serde(default, skip_serializing_if = "Columns::is_empty")]
     pub columns: Columns,
@@ -81,6 +85,7 @@ impl Card {
             feature_names: Vec::new(),
             text: None,
             recommender: None,
+            examples: Vec::new(),
             columns: Columns::default(),
             temperature: None,
             rows,
