@@ -33,7 +33,7 @@ pub fn run(args: &Args) -> Result<()> {
             bail!("`{name}` must be left out for recommenders");
         }
     }
-    super::check_output(&args.output)?;
+    args.check_files()?;
     let mut keeper = args.checkpoint.open()?;
     let data = args.input.read_interactions(&args.data)?;
     note!("{} users, {} items, {} interactions", data.len(), data.item_count(), data.pairs());
@@ -50,7 +50,11 @@ pub fn run(args: &Args) -> Result<()> {
             Err(Error::Stopped) => return Ok(None),
             fitted => fitted?,
         };
-        model.save(&args.output).context("saving the model")?;
+        let output = args.output_of(&model);
+        model.save(&output).context("saving the model")?;
+        if output != args.output {
+            note!("{} is kept as it was; the model so far is in {}", args.output.display(), output.display());
+        }
         if model.card.finished || !interrupt::requested() {
             keeper.clear()?;
         }
