@@ -528,9 +528,9 @@ mod tests {
         let data = data(7, 30);
         let negatives: Vec<u32> = (5..25).collect();
         for objective in [Objective::SampledSoftmax, Objective::OneVsEach] {
-            let mut options = RecommenderOptions { rank: 4, temperature: 0.3, objective, ..Default::default() };
             // A negative of 20 stands for 1.5 of 30 items.
-            options.negatives = 20;
+            let options =
+                RecommenderOptions { rank: 4, temperature: 0.3, negatives: 20, objective, ..Default::default() };
             let mut batch = Batch::new(&options, 30, 16);
             let (users, items) = (Vectors::random(7, 4, 16, [3, 0]), Vectors::random(30, 4, 16, [4, 0]));
             let found = batch.gradients(&data, [&users, &items], &[1, 4], &negatives, [0, 0]);
