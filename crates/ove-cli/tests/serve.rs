@@ -210,6 +210,18 @@ fn a_class_is_explained_by_its_words() {
 }
 
 #[test]
+fn names_in_the_model_are_served() {
+    let dir = models();
+    dir.create("names.tsv", "sea\tOceans\tBlue water\n");
+    dir.run("train titles.tsv -o named.model --epochs 1 --label-names names.tsv --name-weight 0").ok();
+    let server = Server::start(&dir, "named.model");
+    let found = server.get("/classes?prefix=blue").json();
+    assert_eq!(found["classes"], json!([{ "class": "sea", "count": 3, "name": "Oceans" }]));
+    let predicted = server.predict(json!({ "text": "the sea", "top": 3 })).json();
+    assert!(predicted["predictions"][0]["names"].as_array().unwrap().contains(&json!("Oceans")));
+}
+
+#[test]
 fn what_can_be_asked_of_a_model() {
     let dir = models();
     dir.create("names.tsv", "sea\tOceans\n");
@@ -262,7 +274,10 @@ fn what_cannot_be_read_has_its_status_and_its_reason() {
         (json!({ "texts": [] }), "texts: expected 1 to 1000 rows, got 0"),
         (json!({ "texts": vec!["a"; 1001] }), "texts: expected 1 to 1000 rows, got 1001"),
         (json!({ "text": "a", "texts": ["b"] }), "only one kind of input may be given, got `text` and `texts`"),
-        (json!({ "text": "a", "topp": 3 }), "unknown field `topp`, expected one of `text`, `texts`, `features`, `top`"),
+        (
+            json!({ "text": "a", "topp": 3 }),
+            "unknown field `topp`, expected one of `text`, `texts`, `features`, `top`, `threshold`",
+        ),
         (json!({ "text": "a", "top": 0 }), "top: expected a whole number from 1 to 1000, got 0"),
         (json!({ "text": "a", "top": 2.5 }), "top: expected a whole number from 1 to 1000, got 2.5"),
         (json!({ "text": "a", "top": null }), "top: expected a value, got null; leave the field out"),

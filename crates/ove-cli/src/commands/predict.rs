@@ -16,8 +16,10 @@ const CHUNK: usize = 1 << 15;
 
 /// Predict the most probable classes of each row (top-k)
 ///
-/// Prints one line per row: class, probability, class, probability, …, separated by tabs, most probable first; before
-/// them the id of the row, if the data are a table with --id. Control characters of names are escaped, except in JSON.
+/// Prints one line per row: class, probability, class, probability, …, separated by tabs, most probable first. Without
+/// --top, a model of rows with several labels prints every class whose probability reaches its threshold, which may be
+/// none. Before them stands the id of the row, if the data are a table with --id. Control characters of names are
+/// escaped, except in JSON.
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove predict my.model test.svm --top 1 | head")]
 pub struct Args {
@@ -25,14 +27,21 @@ pub struct Args {
     model: PathBuf,
     /// Rows, or one text per line for a model that was trained on texts; labels are optional; `-` is stdin
     data: PathBuf,
-    /// Number of classes per row
-    #[arg(long, value_name = "K", default_value_t = 5)]
-    top: usize,
+    /// Number of classes per row [default: 5; with several labels per row, every class above the threshold]
+    #[arg(long, value_name = "K", conflicts_with = "threshold")]
+    top: Option<usize>,
+    /// Print every class with at least this probability [default with several labels per row: the one that held-out rows
+    /// chose for F1]
+    #[arg(long, value_name = "T", value_parser = probability)]
+    threshold: Option<f64>,
     #[command(flatten)]
     input: DataFlags,
     #[command(flatten)]
     pub threads: ThreadFlags,
-    /// Print one JSON object per row
+    /// Print the name of each class after it, for a model with --label-names; an empty field if it has none
+    #[arg(long)]
+    names: bool,
+    /// Print one JSON object per row; with the names of the classes, if the model has any
     #[arg(long)]
     json: bool,
     /// Print the times for reading and predicting to stderr, as a JSON object
@@ -46,17 +55,28 @@ pub fn run(args: Args) -> Result<()> {
     let model = Model::load(&args.model)?;
     let data = args.input.read_for(&model, &args.data, false)?;
     let (read, mut predicted) = (start.elapsed(), Duration::ZERO);
+    let mut unknown = 0;
     let mut out = BufWriter::new(std::io::stdout().lock());
     for first in (0..data.len()).step_by(CHUNK) {
         let rows = first..(first + CHUNK).min(data.len());
         let start = Instant::now();
-        let tops = model.top_k_within(data.rows(), rows.clone(), args.top);
+        let by_threshold = args.top.is_none() && (args.threshold.is_some() || model.several_labels().is_some());
+        let tops = match by_threshold {
+            true => model.predict_within(data.rows(), rows.clone(), args.threshold),
+            false => model.top_k_within(data.rows(), rows.clone(), args.top.unwrap_or(5)),
+        };
         predicted += start.elapsed();
         for (row, top) in rows.zip(&tops) {
-            write_line(&mut out, &model, data.ids.get(row), top, args.json)?;
+            let is_unknown = model.knows_nothing_of(data.rows().row(row));
+            unknown += usize::from(is_unknown);
+            write_line(&mut out, &model, data.ids.get(row), top, is_unknown, &args)?;
         }
     }
     out.flush()?;
+    if unknown > 0 {
+        let what = if model.card.text.is_some() { "word" } else { "feature" };
+        note!("{unknown} of {} rows have no {what} that the model knows; they get the classes' prior", data.len());
+    }
     if args.times {
         note!("{}", json!({ "read_seconds": read.as_secs_f64(), "predict_seconds": predicted.as_secs_f64() }));
     }
@@ -68,21 +88,40 @@ fn write_line(
     model: &Model,
     id: Option<&String>,
     top: &[Prediction],
-    as_json: bool,
+    is_unknown: bool,
+    args: &Args,
 ) -> Result<()> {
     let name = |p: &Prediction| &model.card.classes[p.class as usize];
-    if as_json {
+    let shown = |p: &Prediction| model.card.label_name(p.class);
+    if args.json {
         let labels: Vec<_> = top.iter().map(name).collect();
         let probabilities: Vec<_> = top.iter().map(|p| p.probability).collect();
         let mut object = json!({ "labels": labels, "probabilities": probabilities });
         if let Some(id) = id {
             object["id"] = json!(id);
         }
+        if !model.card.label_names.is_empty() {
+            object["names"] = top.iter().map(|p| shown(p).unwrap_or(name(p))).collect();
+        }
+        if is_unknown {
+            object["known"] = json!(0);
+        }
         writeln!(out, "{object}")?;
     } else {
         let id = id.map(|id| printable(id).into_owned());
-        let fields = top.iter().map(|p| format!("{}\t{:.6}", printable(name(p)), p.probability));
-        writeln!(out, "{}", id.into_iter().chain(fields).collect::<Vec<_>>().join("\t"))?;
+        let field = |p: &Prediction| {
+            let label = printable(name(p));
+            match args.names {
+                true => format!("{label}\t{}\t{:.6}", printable(shown(p).unwrap_or_default()), p.probability),
+                false => format!("{label}\t{:.6}", p.probability),
+            }
+        };
+        writeln!(out, "{}", id.into_iter().chain(top.iter().map(field)).collect::<Vec<_>>().join("\t"))?;
     }
     Ok(())
+}
+
+fn probability(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| (0.0..=1.0).contains(number));
+    number.ok_or_else(|| format!("`threshold` must be between 0 and 1, got {text}"))
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::evaluate;
 use crate::files;
-use crate::flags::{DataFlags, TextFlags, ThreadFlags, TrainFlags};
+use crate::flags::{DataFlags, NameFlags, TextFlags, ThreadFlags, TrainFlags};
 use crate::run::checkpoint::{CheckpointFlags, Keeper};
 use crate::run::record::{RecordFlags, Recorder};
 use crate::run::training::Follower;
@@ -36,9 +36,13 @@ pub struct Args {
     /// Model file to write
     #[arg(short, long, value_name = "MODEL")]
     output: PathBuf,
-    /// Validation rows: for the choice of epochs and learning rate, early stopping, calibration, and a final evaluation
+    /// Validation rows: measured during training and at its end. They choose nothing
     #[arg(long, value_name = "DATA")]
     valid: Option<PathBuf>,
+    /// Rows for the choice of epochs, learning rate, temperature and threshold, and for early stopping, in place of rows
+    /// held out of training; linear and factored scores
+    #[arg(long, value_name = "DATA")]
+    tune_on: Option<PathBuf>,
     /// Leave rows of --valid that are training rows too out
     #[arg(long, requires = "valid")]
     drop_shared: bool,
@@ -48,6 +52,8 @@ pub struct Args {
     cache: Option<PathBuf>,
     #[command(flatten)]
     input: DataFlags,
+    #[command(flatten)]
+    names: NameFlags,
     /// Class weights: `balanced` for larger weights of rare classes, or a file with a line `class weight` per class
     #[arg(long, value_name = "balanced|FILE")]
     class_weight: Option<PathBuf>,
@@ -90,8 +96,8 @@ pub fn run(args: Args) -> Result<()> {
     args.check_files()?;
     let mut keeper = args.checkpoint.open()?;
     let mut recorder = args.record.open()?;
-    if let Some(valid) = &args.valid {
-        std::fs::File::open(valid).with_context(|| valid.display().to_string())?;
+    for path in args.valid.iter().chain(&args.tune_on) {
+        std::fs::File::open(path).with_context(|| path.display().to_string())?;
     }
     let plan = Plan::read(&args)?;
     let skipped = plan.data.skipped.count();
@@ -146,7 +152,9 @@ impl Args {
 struct Plan {
     text: Option<Text>,
     data: Dataset,
+    label_names: Vec<Vec<String>>,
     valid: Option<Dataset>,
+    tune_on: Option<Dataset>,
     /// The model to continue from.
     from: Option<Model>,
     options: TrainOptions,
@@ -155,10 +163,11 @@ struct Plan {
 impl Plan {
     fn read(args: &Args) -> Result<Self> {
         let from = args.from.as_deref().map(Model::load).transpose()?;
+        let names = args.names.read()?;
         let (text, mut data) = match (&from, &args.cache) {
             (Some(from), _) => args.input.read_more(&args.data, from)?,
             (None, Some(folder)) => args.input.read_cached(folder, &args.data, &args.text.options())?,
-            (None, None) => args.input.read(&args.data, &args.text.options())?,
+            (None, None) => args.input.read_named(&args.data, &args.text.options(), names.as_ref())?,
         };
         data.drop_unused_classes();
         if let Some(from) = &from {
@@ -170,13 +179,16 @@ impl Plan {
         if let Some(from) = &from {
             check_same_scores(&from.card.options, &options)?;
         }
-        note!("{} rows, {} features, {} classes", data.len(), data.features(), data.classes.len());
+        let label_names = names.map_or(Ok(Vec::new()), |names| names.names.of(&data.classes))?;
+        let rows = data.len() - data.name_rows;
+        note!("{rows} rows, {} features, {} classes", data.features(), data.classes.len());
         let read_valid = |path: &PathBuf| args.input.read_like(&data, text.as_ref(), path);
         let mut valid = args.valid.as_ref().map(read_valid).transpose()?;
         if let Some(valid) = &mut valid {
             leave_out_shared(&data, valid, args.drop_shared);
         }
-        Ok(Plan { text, data, valid, from, options })
+        let tune_on = args.tune_on.as_ref().map(read_valid).transpose()?;
+        Ok(Plan { text, data, label_names, valid, tune_on, from, options })
     }
 
     /// Trains and saves the model; `None` if the run was stopped and there is a checkpoint or nothing to save.
@@ -192,8 +204,9 @@ impl Plan {
             let start_from = FitStart {
                 from: self.from.as_ref(),
                 saved: saved.as_ref(),
-                validation: self.valid.as_ref(),
+                tune_on: self.tune_on.as_ref(),
                 text: self.text.take(),
+                label_names: std::mem::take(&mut self.label_names),
             };
             let fitted = ove::fit_with(&self.data, &self.options, start_from, &mut |event| follower.follow(event));
             let updates = follower.updates;
