@@ -30,7 +30,7 @@ const MEASURES: usize = 12;
 const PATIENCE: usize = 3;
 
 /// Minimum number of held-out interactions: with fewer, the default number of epochs is used.
-const LEAST: usize = 200;
+const LEAST: usize = 100;
 
 /// An event during [`fit_recommender`].
 #[derive(Clone, Copy)]
