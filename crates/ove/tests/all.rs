@@ -20,6 +20,7 @@ mod objective;
 mod options;
 mod paper;
 mod read;
+mod recommender;
 mod roundtrip;
 mod second_stage;
 mod solvers;
