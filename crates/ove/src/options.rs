@@ -392,7 +392,7 @@ impl TrainOptions {
                     match linear.bound.objective.is_sampled() {
                         true => Err(Error::setting(
                             "solver",
-                            "be stochastic for the objective sampled-softmax",
+                            "be stochastic for the objectives sampled-softmax and normalised",
                             SolverKind::Batch,
                         )),
                         false => Ok(()),

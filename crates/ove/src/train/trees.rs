@@ -153,6 +153,7 @@ impl Run for TreeRun<'_> {
             epochs: done * epochs as f64,
             updates: (done * updates) as u64,
             bound: None,
+            likelihood: None,
             learning_rate: None,
         }))
     }
@@ -191,7 +192,14 @@ impl Run for TreeRun<'_> {
         trees.calibration = calibration::fit(&trees, &examples, held_out);
         let updates = (examples.len() * epochs * count) as u64;
         let epochs = Some(epochs);
-        Ok(Outcome { scores: Scores::Trees(trees), trace: Vec::new(), finished, updates, epochs })
+        Ok(Outcome {
+            scores: Scores::Trees(trees),
+            trace: Vec::new(),
+            likelihood: Vec::new(),
+            finished,
+            updates,
+            epochs,
+        })
     }
 }
 

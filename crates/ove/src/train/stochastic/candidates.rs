@@ -30,7 +30,7 @@ pub(super) struct Candidates {
 impl Candidates {
     pub fn new(examples: &Examples<'_>, bound: &BoundOptions, options: &StochasticOptions) -> Self {
         let (objective, all) = (bound.objective, examples.classes - 1);
-        let merges_rivals = objective == Objective::Merged && options.sampler == SamplerKind::Rivals;
+        let merges_rivals = objective.has_inside() && options.sampler == SamplerKind::Rivals;
         let drawn = match objective.samples_classes() {
             false => [0, all],
             true if merges_rivals => {
@@ -50,7 +50,7 @@ impl Candidates {
         };
         let in_c = merged.len() + drawn[0];
         // Inside a logarithm, derivatives are between −1 and 1 for any weights.
-        let outside = if objective.is_sampled() { 0 } else { all.saturating_sub(in_c) };
+        let outside = if objective == Objective::SampledSoftmax { 0 } else { all.saturating_sub(in_c) };
         let mean_weight = (outside as f64 / drawn[1] as f64).max(1.0);
         let labels = examples.ids().map(|id| examples.labels[id].len()).sum::<usize>().div_ceil(examples.len());
         let width = (labels + in_c + drawn[1]).min(examples.classes);
