@@ -90,7 +90,7 @@ def test_numbers_of_numpy_are_numbers(rows):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"objective": "hinge"}, "merged, bouchard, sampled-softmax, got `hinge`"),
+        ({"objective": "hinge"}, "merged, bouchard, sampled-softmax, normalised, got `hinge`"),
         ({"scores": "cubic"}, "`scores` must be one of linear, factored, trees, got `cubic`"),
         ({"solver": "newton"}, "`solver` must be one of stochastic, batch, got `newton`"),
         ({"sampler": "all"}, "`sampler` must be one of uniform, systematic, frequency, rivals, got `all`"),

@@ -181,7 +181,7 @@ fn solvers_that_scores_do_not_have_are_refused() {
         (json!({ "rank": 2, "solver": "batch" }), "`solver` must be stochastic for factored scores, got batch"),
         (
             json!({ "solver": "batch", "objective": "sampled-softmax" }),
-            "`solver` must be stochastic for the objective sampled-softmax, got batch",
+            "`solver` must be stochastic for the objectives sampled-softmax and normalised, got batch",
         ),
         (
             json!({ "solver": "batch", "cells": 9 }),
@@ -251,7 +251,7 @@ fn values_of_another_type_are_refused_with_the_type() {
         ),
         (
             json!({ "objective": "hinge" }),
-            "`objective` must be one of softmax, one-vs-each, merged, bouchard, sampled-softmax, got `hinge`",
+            "`objective` must be one of softmax, one-vs-each, merged, bouchard, sampled-softmax, normalised, got `hinge`",
         ),
         (json!({ "sampler": "best" }), "`sampler` must be one of uniform, systematic, frequency, rivals, got `best`"),
         (json!({ "step": "adam" }), "`step` must be one of sgd, adagrad, got `adam`"),

@@ -20,7 +20,8 @@ pub struct ObjectiveFlags {
     /// Objective to maximise [default: one-vs-each; sampled-softmax for factored scores]
     ///
     /// softmax is the exact log probability; one-vs-each is the paper's lower bound on it, merged a tighter bound, and
-    /// bouchard Bouchard's bound. sampled-softmax is the softmax over the label and sampled negatives, not a bound.
+    /// bouchard Bouchard's bound. sampled-softmax is the softmax over the label and sampled negatives, not a bound. normalised is a
+    /// bound that can be sampled too, and that a number per label, learned on the way, makes tight.
     #[arg(long, value_parser = choice!(Objective))]
     pub objective: Option<Objective>,
     /// For merged: number of most frequent classes in one logarithm; with --sampler rivals, the row's rivals are used

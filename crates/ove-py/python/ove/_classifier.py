@@ -13,7 +13,7 @@ from ove._base import Classifier
 from ove._rows import rows_of
 from ove._types import Matrix
 
-Objective = Literal["one-vs-each", "merged", "softmax", "bouchard", "sampled-softmax"]
+Objective = Literal["one-vs-each", "merged", "softmax", "bouchard", "sampled-softmax", "normalised"]
 ScoreKind = Literal["linear", "factored", "trees"]
 Solver = Literal["stochastic", "batch", "forest"]
 Sampler = Literal["systematic", "uniform", "frequency", "rivals"]
@@ -28,10 +28,11 @@ class OneVsEachClassifier(Classifier):
 
     Parameters
     ----------
-    objective : {"one-vs-each", "merged", "softmax", "bouchard", "sampled-softmax"}, \
+    objective : {"one-vs-each", "merged", "softmax", "bouchard", "sampled-softmax", "normalised"}, \
 default "one-vs-each"; factored "sampled-softmax"
         Linear and factored: what is maximised: the bound of the paper, a tighter bound, the exact log probability,
-        Bouchard's bound, or the log probability among the classes that are drawn.
+        Bouchard's bound, the log probability among the classes that are drawn, or a bound that one number per label
+        makes tight.
     scores : {"linear", "factored", "trees"}, optional
         How a row and the weights make scores: a weight for each feature and class; a vector for each feature and each
         class, so that memory grows with their number and not with the product; or trees over the classes. If not
