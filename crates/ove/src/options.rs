@@ -449,8 +449,8 @@ impl StochasticOptions {
         at_least_one("classes", Some(self.classes))?;
         at_least_one("batch", Some(self.batch))?;
         at_least_zero("power", Some(self.power))?;
-        if objective == Objective::Merged && self.sampler == SamplerKind::Rivals && self.classes < 2 {
-            let must = "be at least 2 for the objective merged with the sampler rivals";
+        if objective.has_inside() && self.sampler == SamplerKind::Rivals && self.classes < 2 {
+            let must = "be at least 2 for the objectives merged and normalised with the sampler rivals";
             return Err(Error::setting("classes", must, self.classes));
         }
         match self.schedule {

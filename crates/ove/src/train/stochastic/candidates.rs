@@ -6,7 +6,7 @@ use crate::data::{Examples, Row};
 use crate::options::{BoundOptions, StochasticOptions};
 use crate::sample::{DrawKey, Sampler, SamplerKind, most_frequent};
 
-/// With the objective merged and the sampler rivals, the share of drawn classes that form C; the others are drawn from
+/// With the objectives merged and normalised and the sampler rivals, the share of drawn classes that form C; the others are drawn from
 /// outside C.
 const MERGED_RIVALS: (usize, usize) = (2, 3);
 
@@ -141,7 +141,7 @@ mod tests {
                     let (inside, outside) = visit.classes[1..].split_at(visit.inside);
                     assert!(inside.is_sorted_by(|a, b| a < b), "{inside:?}");
                     assert!(outside.iter().all(|class| *class != 5 && !inside.contains(class)), "{:?}", visit.classes);
-                    assert!(visit.inside == 0 || objective == Objective::Merged);
+                    assert!(visit.inside == 0 || objective.has_inside());
                     assert!(visit.inside <= candidates.in_c);
                     let all_once = outside.len() == CLASSES - 1 && visit.weights.iter().all(|&weight| weight == 1.0);
                     assert!(objective.samples_classes() || all_once, "{objective}");
