@@ -6,7 +6,7 @@ use std::mem::discriminant;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use ove::io::read::{Format, Input, OnError, Pieces, ReadOptions, Skipped, read_any, read_bytes};
+use ove::io::read::{Columns, Format, Input, OnError, Pieces, ReadOptions, Skipped, read_any, read_bytes};
 use ove::platform::digest::Digest;
 use ove::text::{Text, TextOptions};
 use ove::train::checkpoint::Saved;
@@ -17,13 +17,15 @@ use ove::{Dataset, Error, Examples, Labels, Model, TrainOptions, synthetic, with
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 15] = [
     ("any", any),
     ("arff", arff),
     ("cache", cache),
     ("checkpoint", checkpoint),
+    ("csv", csv),
     ("fasttext", fasttext),
     ("idx", idx),
+    ("jsonl", jsonl),
     ("libsvm", libsvm),
     ("model", model),
     ("pieces", pieces),
@@ -41,6 +43,20 @@ pub fn any(bytes: &[u8]) {
 /// The ARFF reader.
 pub fn arff(bytes: &[u8]) {
     reader(Some(Format::Arff), bytes);
+}
+
+/// The reader of CSV: columns by name, and by number.
+pub fn csv(bytes: &[u8]) {
+    reader(Some(Format::Csv), bytes);
+    let columns = Columns { text: vec!["1:2,2".into()], label: Some("2".into()), ..Columns::default() };
+    table(Format::Csv, Columns { label_separator: Some(";".into()), ..columns }, bytes);
+}
+
+/// The reader of JSON lines: the usual columns, and given ones.
+pub fn jsonl(bytes: &[u8]) {
+    reader(Some(Format::Jsonl), bytes);
+    let [label, weight, id] = ["label", "weight", "id"].map(|name| Some(name.to_owned()));
+    table(Format::Jsonl, Columns { text: vec!["text,body".into()], label, weight, id, label_separator: None }, bytes);
 }
 
 /// The reader of fastText lines.
@@ -77,9 +93,18 @@ pub fn xmc(bytes: &[u8]) {
 /// What a reader accepts is sound, and what it accepts as a whole it accepts with bad rows left out, of which there are
 /// none.
 fn reader(format: Option<Format>, bytes: &[u8]) {
+    read_with(&ReadOptions { format, ..ReadOptions::default() }, bytes);
+}
+
+/// The same with these columns.
+fn table(format: Format, columns: Columns, bytes: &[u8]) {
+    read_with(&ReadOptions { format: Some(format), columns, ..ReadOptions::default() }, bytes);
+}
+
+fn read_with(options: &ReadOptions, bytes: &[u8]) {
     for labels_required in [true, false] {
-        let strict = ReadOptions { format, labels_required, ..ReadOptions::default() };
-        let lenient = ReadOptions { on_error: OnError::Skip, ..strict };
+        let strict = ReadOptions { labels_required, ..options.clone() };
+        let lenient = ReadOptions { on_error: OnError::Skip, ..strict.clone() };
         let [strict, lenient] = [strict, lenient].map(|options| read_bytes("fuzz".as_ref(), bytes.to_vec(), &options));
         match (strict, lenient) {
             (Ok(Input::Rows(whole)), Ok(Input::Rows(skipped))) => {
@@ -124,7 +149,8 @@ fn check_read(data: &Dataset) {
 /// how it is read.
 pub fn pieces(bytes: &[u8]) {
     let Some((&flags, bytes)) = bytes.split_first() else { return };
-    let formats = [Format::Libsvm, Format::Xmc, Format::Tsv, Format::TsvLabelFirst, Format::Fasttext];
+    let formats =
+        [Format::Libsvm, Format::Xmc, Format::Tsv, Format::TsvLabelFirst, Format::Fasttext, Format::Csv, Format::Jsonl];
     let options = ReadOptions {
         format: formats.get(usize::from(flags & 7)).copied(),
         on_error: if flags & 8 == 0 { OnError::Stop } else { OnError::Skip },

@@ -1,8 +1,10 @@
 //! Flags that several commands share.
 
+mod columns;
 mod data;
 mod training;
 
+pub use columns::ColumnFlags;
 pub use data::DataFlags;
 pub use training::{LinearFlags, TextFlags, ThreadFlags, TrainFlags};
 

@@ -17,6 +17,7 @@ mod reproduce;
 mod same_model;
 #[cfg(feature = "serve")]
 mod serve;
+mod tables;
 mod text;
 mod train;
 mod util;

@@ -3,6 +3,7 @@
 //! [`Rows`] is a borrowed view, which solvers and models read. [`Dataset`] owns rows, together with the names of
 //! classes and features. [`Examples`] is a subset of rows with their labels and weights.
 
+mod columns;
 mod dataset;
 mod examples;
 pub(crate) mod labels;
@@ -10,6 +11,7 @@ pub(crate) mod mapped_rows;
 mod rows;
 mod skipped;
 
+pub use columns::Columns;
 pub use dataset::Dataset;
 pub use examples::Examples;
 pub use labels::Labels;

@@ -21,6 +21,7 @@ mod paper;
 mod read;
 mod roundtrip;
 mod solvers;
+mod tables;
 mod text;
 mod training;
 mod trees;

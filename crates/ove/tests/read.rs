@@ -576,10 +576,10 @@ fn formats_are_told_apart() {
     ] {
         assert_eq!(data(&[(name, text.as_bytes())]).len(), 1, "{text}");
     }
-    let known = "libsvm, xmc, idx, arff, triples, tsv, tsv-label-first, fasttext";
-    let unknown = format!("a.csv: the format cannot be detected; give one of {known}");
+    let known = Format::ALL.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ");
+    let unknown = format!("a.txt: the format cannot be detected; give one of {known}");
     for text in ["1,2,3\n", "a text with words: two\n", "5\n"] {
-        assert_eq!(error(&[("a.csv", text.as_bytes())]), unknown);
+        assert_eq!(error(&[("a.txt", text.as_bytes())]), unknown);
     }
     // What is looked at ends within a word of the first line.
     let long: String = (0..3000).map(|n| format!(" {n}:1")).collect();
@@ -591,11 +591,9 @@ fn options() {
     for format in Format::ALL {
         assert_eq!(format.name().parse::<Format>().unwrap(), *format);
     }
-    let error = "csv".parse::<Format>().unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "`format` must be one of libsvm, xmc, idx, arff, triples, tsv, tsv-label-first, fasttext, got `csv`"
-    );
+    let error = "xls".parse::<Format>().unwrap_err().to_string();
+    let known = "libsvm, xmc, idx, arff, triples, tsv, tsv-label-first, fasttext, csv, jsonl";
+    assert_eq!(error, format!("`format` must be one of {known}, got `xls`"));
     let options = ReadOptions { labels: Some(9), ..ReadOptions::default() };
     let error = Files::new(&[("a.arff", FRUIT.as_bytes())]).error(&options);
     assert_eq!(error, "`labels` must be at most 3, the number of attributes of a.arff, got 9");

@@ -140,7 +140,7 @@ proptest! {
         assert_same(&read(&path, &options).unwrap(), &rows, true);
         assert_same(&bytes_of("rows.svm", libsvm(&rows).into(), &options), &rows, true);
         assert_same(&bytes_of("rows.svm", gzip(libsvm(&rows).as_bytes()), &options), &rows, true);
-        let labels = ReadOptions { labels: Some(CLASSES as usize), format: Some(Format::Arff), ..options };
+        let labels = ReadOptions { labels: Some(CLASSES as usize), format: Some(Format::Arff), ..options.clone() };
         assert_same(&bytes_of("rows", arff(&rows).into(), &labels), &rows, false);
     }
 

@@ -54,7 +54,7 @@ pub fn run(args: Args) -> Result<()> {
     let (text, mut data) = first(&args)?;
     let test = match &args.test {
         Some(path) => {
-            let mut test = args.input.read_with(text.as_ref(), path, true)?;
+            let mut test = args.input.read_with(text.as_ref(), &data.columns, path, true)?;
             test.extend_classes(&data.classes);
             data.extend_classes(&test.classes);
             Some(test)
@@ -88,7 +88,7 @@ pub fn run(args: Args) -> Result<()> {
 fn first(args: &Args) -> Result<(Option<Text>, Dataset)> {
     let Some(like) = &args.like else { return args.input.read(&args.data, &args.text.options()) };
     let card = Model::load(like)?.card;
-    let mut data = args.input.read_with(card.text.as_ref(), &args.data, true)?;
+    let mut data = args.input.read_with(card.text.as_ref(), &card.columns, &args.data, true)?;
     data.extend_classes(&card.classes);
     Ok((card.text, data))
 }

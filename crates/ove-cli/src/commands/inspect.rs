@@ -45,6 +45,9 @@ fn show_model(model: &Model, as_json: bool) -> Result<()> {
     if let Some(text) = &card.text {
         options["text"] = serde_json::to_value(text)?;
     }
+    if !card.columns.is_empty() {
+        options["columns"] = serde_json::to_value(&card.columns)?;
+    }
     if as_json {
         let object = json!({
             "classes": model.classes(),

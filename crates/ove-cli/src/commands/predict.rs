@@ -16,8 +16,8 @@ const CHUNK: usize = 1 << 15;
 
 /// Predict the most probable classes of each row (top-k)
 ///
-/// Prints one line per row: class, probability, class, probability, …, separated by tabs, most probable first. Control
-/// characters of class names are escaped, except in JSON.
+/// Prints one line per row: class, probability, class, probability, …, separated by tabs, most probable first; before
+/// them the id of the row, if the data are a table with --id. Control characters of names are escaped, except in JSON.
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove predict my.model test.svm --top 1 | head")]
 pub struct Args {
@@ -50,9 +50,11 @@ pub fn run(args: Args) -> Result<()> {
     for first in (0..data.len()).step_by(CHUNK) {
         let rows = first..(first + CHUNK).min(data.len());
         let start = Instant::now();
-        let tops = model.top_k_within(data.rows(), rows, args.top);
+        let tops = model.top_k_within(data.rows(), rows.clone(), args.top);
         predicted += start.elapsed();
-        tops.iter().try_for_each(|top| write_line(&mut out, &model, top, args.json))?;
+        for (row, top) in rows.zip(&tops) {
+            write_line(&mut out, &model, data.ids.get(row), top, args.json)?;
+        }
     }
     out.flush()?;
     if args.times {
@@ -61,15 +63,26 @@ pub fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-fn write_line(out: &mut impl Write, model: &Model, top: &[Prediction], as_json: bool) -> Result<()> {
+fn write_line(
+    out: &mut impl Write,
+    model: &Model,
+    id: Option<&String>,
+    top: &[Prediction],
+    as_json: bool,
+) -> Result<()> {
     let name = |p: &Prediction| &model.card.classes[p.class as usize];
     if as_json {
         let labels: Vec<_> = top.iter().map(name).collect();
         let probabilities: Vec<_> = top.iter().map(|p| p.probability).collect();
-        writeln!(out, "{}", json!({ "labels": labels, "probabilities": probabilities }))?;
+        let mut object = json!({ "labels": labels, "probabilities": probabilities });
+        if let Some(id) = id {
+            object["id"] = json!(id);
+        }
+        writeln!(out, "{object}")?;
     } else {
-        let fields: Vec<_> = top.iter().map(|p| format!("{}\t{:.6}", printable(name(p)), p.probability)).collect();
-        writeln!(out, "{}", fields.join("\t"))?;
+        let id = id.map(|id| printable(id).into_owned());
+        let fields = top.iter().map(|p| format!("{}\t{:.6}", printable(name(p)), p.probability));
+        writeln!(out, "{}", id.into_iter().chain(fields).collect::<Vec<_>>().join("\t"))?;
     }
     Ok(())
 }

@@ -26,8 +26,8 @@ use crate::terminal::{note, say};
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove train train.svm -o my.model --valid test.svm --epochs 10")]
 pub struct Args {
-    /// Labelled rows: libsvm, XMC repository, IDX, ARFF, 20-newsgroups triples, or raw text as TSV or fastText; may be
-    /// gzipped; `-` is stdin
+    /// Labelled rows: a table (CSV, JSON lines), raw text as TSV or fastText, or numbers as libsvm, XMC repository, IDX,
+    /// ARFF or 20-newsgroups triples; may be gzipped; `-` is stdin
     data: PathBuf,
     /// Model file to write
     #[arg(short, long, value_name = "MODEL")]
@@ -104,7 +104,7 @@ impl Plan {
     fn read(args: &Args) -> Result<Self> {
         let from = args.from.as_deref().map(Model::load).transpose()?;
         let (text, mut data) = match (&from, &args.cache) {
-            (Some(from), _) => args.input.read_more(&args.data, from.card.text.as_ref())?,
+            (Some(from), _) => args.input.read_more(&args.data, from)?,
             (None, Some(folder)) => args.input.read_cached(folder, &args.data, &args.text.options())?,
             (None, None) => args.input.read(&args.data, &args.text.options())?,
         };
@@ -147,6 +147,7 @@ impl Plan {
                 fitted => fitted?,
             };
             note_choices(&self.options, &model);
+            model.card.columns.clone_from(&self.data.columns);
             if let Some(threshold) = args.prune {
                 prune(&mut model, threshold, self.valid.as_ref())?;
             }

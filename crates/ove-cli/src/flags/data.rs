@@ -4,16 +4,16 @@ use std::path::Path;
 
 use anyhow::Result;
 use ove::io::cache;
-use ove::io::read::{Format, Input, OnError, ReadOptions, Skipped, read, read_any, read_texts};
+use ove::io::read::{Columns, Format, Input, OnError, ReadOptions, Skipped, read, read_any, read_texts};
 use ove::text::{Text, TextOptions};
 use ove::{Dataset, Model};
 
-use super::choice;
+use super::{ColumnFlags, choice};
 use crate::run::progress;
 use crate::terminal::note;
 
 /// Flags for reading a data file.
-#[derive(clap::Args, Clone, Copy)]
+#[derive(clap::Args, Clone)]
 pub struct DataFlags {
     /// Format of the data; detected from the file if not given
     #[arg(long, value_parser = choice!(Format))]
@@ -27,39 +27,42 @@ pub struct DataFlags {
     /// For a row that cannot be read: stop, or skip it and report the number and the positions of the first ten
     #[arg(long, value_parser = choice!(OnError), default_value_t = OnError::default())]
     on_error: OnError,
+    #[command(flatten)]
+    columns: ColumnFlags,
 }
 
 impl DataFlags {
     /// Reads labelled rows or texts; texts are converted to rows with the given options.
-    pub fn read(self, path: &Path, options: &TextOptions) -> Result<(Option<Text>, Dataset)> {
-        let (text, data) = match read_any(path, &self.options(true))? {
+    pub fn read(&self, path: &Path, options: &TextOptions) -> Result<(Option<Text>, Dataset)> {
+        let (text, data) = match read_any(path, &self.options(true, &Columns::default()))? {
             Input::Rows(data) => (None, data),
             Input::Texts(texts) => {
                 let (text, data) = texts.fit(options)?;
                 (Some(text), data)
             }
         };
-        report_skipped(&data.skipped, path);
+        self.report(&data, path);
         Ok((text, data))
     }
 
     /// Like [`DataFlags::read`], with rows that stay on disk in a cache folder.
-    pub fn read_cached(self, folder: &Path, path: &Path, options: &TextOptions) -> Result<(Option<Text>, Dataset)> {
+    pub fn read_cached(&self, folder: &Path, path: &Path, options: &TextOptions) -> Result<(Option<Text>, Dataset)> {
         let bar = progress::counter("{human_pos} rows written to the cache");
-        let cached =
-            cache::open(folder, path, &self.options(true), options, &mut |rows| bar.set_position(rows as u64))?;
+        let cached = cache::open(folder, path, &self.options(true, &Columns::default()), options, &mut |rows| {
+            bar.set_position(rows as u64)
+        })?;
         bar.finish_and_clear();
         if cached.reused {
             note!("{}: using the cache of an earlier run", folder.display());
         }
-        report_skipped(&cached.data.skipped, path);
+        self.report(&cached.data, path);
         Ok((cached.text, cached.data))
     }
 
     /// Reads rows or texts to continue the training of a model; new terms are added to its vocabulary.
-    pub fn read_more(self, path: &Path, text: Option<&Text>) -> Result<(Option<Text>, Dataset)> {
-        let options = self.options(true);
-        let (text, data) = match text {
+    pub fn read_more(&self, path: &Path, model: &Model) -> Result<(Option<Text>, Dataset)> {
+        let options = self.options(true, &model.card.columns);
+        let (text, data) = match &model.card.text {
             Some(text) => {
                 let (text, data) = read_texts(path, &options)?.extend(text)?;
                 (Some(text), data)
@@ -70,9 +73,15 @@ impl DataFlags {
         Ok((text, data))
     }
 
-    /// Reads rows, or texts if a text pipeline is given.
-    pub fn read_with(self, text: Option<&Text>, path: &Path, labels_required: bool) -> Result<Dataset> {
-        let options = self.options(labels_required);
+    /// Reads rows, or texts if a text pipeline is given, in a table with these columns unless others were given.
+    pub fn read_with(
+        &self,
+        text: Option<&Text>,
+        columns: &Columns,
+        path: &Path,
+        labels_required: bool,
+    ) -> Result<Dataset> {
+        let options = self.options(labels_required, columns);
         let data = match text {
             Some(text) => read_texts(path, &options)?.rows(text),
             None => read(path, &options)?,
@@ -82,20 +91,39 @@ impl DataFlags {
     }
 
     /// Reads rows or texts for a model, with labels numbered as its classes.
-    pub fn read_for(self, model: &Model, path: &Path, labels_required: bool) -> Result<Dataset> {
-        let data = self.read_with(model.card.text.as_ref(), path, labels_required)?;
+    pub fn read_for(&self, model: &Model, path: &Path, labels_required: bool) -> Result<Dataset> {
+        let data = self.read_with(model.card.text.as_ref(), &model.card.columns, path, labels_required)?;
         Ok(fitted(data, &model.card.classes, model.features(), path))
     }
 
     /// Reads validation rows or texts, with labels numbered as the classes of the training rows.
-    pub fn read_like(self, train: &Dataset, text: Option<&Text>, path: &Path) -> Result<Dataset> {
-        let data = self.read_with(text, path, true)?;
+    pub fn read_like(&self, train: &Dataset, text: Option<&Text>, path: &Path) -> Result<Dataset> {
+        let data = self.read_with(text, &train.columns, path, true)?;
         Ok(fitted(data, &train.classes, train.features(), path))
     }
 
-    fn options(self, labels_required: bool) -> ReadOptions {
-        let DataFlags { format, labels, first_label, on_error } = self;
-        ReadOptions { format, labels, first_label, labels_required, on_error }
+    /// How to read a file, with `usual` columns for those that were not given.
+    fn options(&self, labels_required: bool, usual: &Columns) -> ReadOptions {
+        let DataFlags { format, labels, first_label, on_error, columns } = self.clone();
+        let given = columns.given();
+        ReadOptions {
+            format,
+            labels,
+            first_label,
+            labels_required,
+            on_error,
+            or_lines: given.is_empty(),
+            columns: given.or(usual),
+        }
+    }
+
+    /// Reports what was chosen and what was skipped.
+    fn report(&self, data: &Dataset, path: &Path) {
+        let given = self.columns.given();
+        if let (Columns { text, label: Some(label), .. }, true) = (&data.columns, data.columns != given) {
+            note!("{}: texts are in `{}`, labels in `{label}` (--text, --label)", path.display(), text.join(","));
+        }
+        report_skipped(&data.skipped, path);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::columns::Columns;
 use super::labels::Labels;
 use super::mapped_rows::MappedRows;
 use super::rows::{Rows, Storage};
@@ -25,6 +26,10 @@ pub struct Dataset {
     pub classes: Vec<String>,
     /// The name of each feature; empty if features have no names.
     pub feature_names: Vec<String>,
+    /// The id of each row, if the file is a table that has them and they were asked for.
+    pub ids: Vec<String>,
+    /// The columns that were read, if the file is a table.
+    pub columns: Columns,
     /// The rows of the file that were skipped.
     pub skipped: Skipped,
 }

@@ -1,8 +1,8 @@
 //! Reads data files: rows of numbers into a [`Dataset`], raw text into [`Texts`], which [`text`](crate::text) turns
 //! into one.
 //!
-//! There are eight formats, each in a file of its own that describes it. The format is detected by the name of the
-//! file, else by its first bytes. Any file may be compressed with gzip (feature `gzip`), whatever its name. `-` is
+//! Each format is in a file of its own that describes it. The format is detected by the name of the file, else by its
+//! first bytes. Tables ([`Format::is_table`]) have named columns, of which [`Columns`] says what they hold. Any file may be compressed with gzip (feature `gzip`), whatever its name. `-` is
 //! standard input.
 //!
 //! ```no_run
@@ -15,9 +15,11 @@ mod arff;
 pub mod class_weights;
 pub(crate) mod classes;
 pub mod counts;
+mod csv;
 mod detect;
 mod fasttext;
 mod idx;
+mod json_lines;
 mod libsvm;
 mod lines;
 mod number;
@@ -25,6 +27,7 @@ mod pair;
 mod pieces;
 mod row;
 mod source;
+mod table;
 mod texts;
 mod triples;
 mod tsv;
@@ -34,7 +37,7 @@ mod xmc;
 use std::path::Path;
 
 use crate::data::Dataset;
-pub use crate::data::{OnError, Skipped};
+pub use crate::data::{Columns, OnError, Skipped};
 use crate::error::{Error, Place, Result};
 use crate::platform::names::names;
 pub use pieces::Pieces;
@@ -60,17 +63,26 @@ pub enum Format {
     TsvLabelFirst,
     /// `__label__a __label__b text`, as fastText has it.
     Fasttext,
+    /// A table: comma-separated values, or separated by tabs, semicolons or `|`.
+    Csv,
+    /// A table: one JSON object per line.
+    Jsonl,
 }
 
 names!(Format, "format", {
     Libsvm => "libsvm", Xmc => "xmc", Idx => "idx", Arff => "arff", Triples => "triples",
-    Tsv => "tsv", TsvLabelFirst => "tsv-label-first", Fasttext => "fasttext",
+    Tsv => "tsv", TsvLabelFirst => "tsv-label-first", Fasttext => "fasttext", Csv => "csv", Jsonl => "jsonl",
 });
 
 impl Format {
     /// Whether this is a format of raw text, not of rows of numbers.
     pub fn is_text(self) -> bool {
-        matches!(self, Format::Tsv | Format::TsvLabelFirst | Format::Fasttext)
+        matches!(self, Format::Tsv | Format::TsvLabelFirst | Format::Fasttext) || self.is_table()
+    }
+
+    /// Whether this is a format of tables, whose columns have names.
+    pub fn is_table(self) -> bool {
+        matches!(self, Format::Csv | Format::Jsonl)
     }
 }
 
@@ -84,7 +96,7 @@ pub enum Input {
 }
 
 /// How to read a file.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct ReadOptions {
     /// The format; detected if not given.
     pub format: Option<Format>,
@@ -96,11 +108,24 @@ pub struct ReadOptions {
     pub labels_required: bool,
     /// What to do with a row that cannot be read.
     pub on_error: OnError,
+    /// Tables: the columns to read. If some are given, a file is a table unless its name says otherwise.
+    pub columns: Columns,
+    /// Whether a file without these columns may have another format, and a table no ids and weights: the columns are
+    /// those of a model, to which other rows may be given.
+    pub or_lines: bool,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        ReadOptions { format: None, labels: None, first_label: false, labels_required: true, on_error: OnError::Stop }
+        ReadOptions {
+            format: None,
+            labels: None,
+            first_label: false,
+            labels_required: true,
+            on_error: OnError::Stop,
+            columns: Columns::default(),
+            or_lines: false,
+        }
     }
 }
 
@@ -143,14 +168,18 @@ pub fn read_texts(path: &Path, options: &ReadOptions) -> Result<Texts> {
     }
 }
 
-fn read_source(source: Source, options: &ReadOptions, detect: fn(&Source) -> Result<Format>) -> Result<Input> {
+fn read_source(
+    source: Source,
+    options: &ReadOptions,
+    detect: fn(&Source, &ReadOptions) -> Result<Format>,
+) -> Result<Input> {
     let path = source.path().to_owned();
     if source.head().is_empty() {
         return Err(no_rows(&path));
     }
     let format = match options.format {
         Some(format) => format,
-        None => detect(&source)?,
+        None => detect(&source, options)?,
     };
     if source.is_stdin() && options.labels_required && matches!(format, Format::Idx | Format::Triples) {
         let must = "be a format with its labels in the same file, to be read from standard input";
@@ -174,6 +203,8 @@ fn read_format(source: Source, format: Format, options: &ReadOptions) -> Result<
         Format::Tsv => Input::Texts(texts::read(source, options, tsv::text_first)?),
         Format::TsvLabelFirst => Input::Texts(texts::read(source, options, tsv::label_first)?),
         Format::Fasttext => Input::Texts(texts::read(source, options, fasttext::line)?),
+        Format::Csv => Input::Texts(csv::read(source, options, &mut None)?),
+        Format::Jsonl => Input::Texts(json_lines::read(source, options, &mut None)?),
     };
     Ok(match input {
         Input::Rows(mut data) => {

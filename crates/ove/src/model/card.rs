@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::evaluation::{Evaluation, or_infinite};
+use crate::data::Columns;
 use crate::options::TrainOptions;
 use crate::text::Text;
 
@@ -57,6 +58,9 @@ pub struct Card {
     /// The text pipeline, if the model was trained on raw text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<Text>,
+    /// The columns of the text and the labels, if the model was trained on a table.
+    #[serde(default, skip_serializing_if = "Columns::is_empty")]
+    pub columns: Columns,
     /// The temperature T by which the scores were divided for calibration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
@@ -86,6 +90,7 @@ impl Card {
             counts,
             feature_names: Vec::new(),
             text: None,
+            columns: Columns::default(),
             temperature: None,
             rows,
             finished: true,

@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::io::atomic::write_beside;
-use crate::io::read::ReadOptions;
+use crate::io::read::{Columns, ReadOptions};
 use crate::platform::digest::Digest;
 use crate::text::TextOptions;
 
 /// The version of this layout.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// Number of blocks of a file that its sample has.
 const BLOCKS: u64 = 64;
@@ -73,6 +73,9 @@ pub(super) struct Card {
     pub origin: Origin,
     pub features: usize,
     pub classes: Vec<String>,
+    /// The columns, if the file is a table.
+    #[serde(default)]
+    pub columns: Columns,
     /// Whether the file contains texts.
     pub texts: bool,
     /// The checksum of each column.

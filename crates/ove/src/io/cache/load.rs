@@ -19,13 +19,13 @@ const MOST_FEATURES: u64 = 1 << 32;
 
 /// The rows of a folder with this card, and the text settings and vocabulary if it was made from texts.
 pub(super) fn load(folder: &Path, card: Card) -> Result<(Option<Text>, Dataset)> {
-    let columns = Columns { folder, card: &card };
-    let disk = columns.disk()?;
-    let labels = columns.labels(disk.len())?;
-    let row_weights = columns.weights(disk.len())?;
-    let text = if card.texts { Some(columns.text()?) } else { None };
+    let files = Columns { folder, card: &card };
+    let disk = files.disk()?;
+    let labels = files.labels(disk.len())?;
+    let row_weights = files.weights(disk.len())?;
+    let text = if card.texts { Some(files.text()?) } else { None };
     let mut data = Dataset::on_disk(card.features, disk, labels, card.classes);
-    data.row_weights = row_weights;
+    (data.row_weights, data.columns) = (row_weights, card.columns);
     Ok((text, data))
 }
 

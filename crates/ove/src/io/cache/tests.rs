@@ -117,7 +117,7 @@ fn a_cache_is_used_again_until_the_file_changes() {
     let read = ReadOptions::default();
     assert!(!open(&read).reused);
     assert!(open(&read).reused);
-    assert!(!open(&ReadOptions { first_label: true, ..read }).reused);
+    assert!(!open(&ReadOptions { first_label: true, ..read.clone() }).reused);
     fs::write(&path, "a 1:1\nb 2:1\nc 1:3\n").unwrap();
     let again = open(&read);
     assert!(!again.reused && again.data.len() == 3);

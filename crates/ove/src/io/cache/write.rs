@@ -10,7 +10,7 @@ use super::card::{Card, Origin};
 use crate::data::Dataset;
 use crate::data::labels::Labels;
 use crate::error::{Error, Result};
-use crate::io::read::{Skipped, classes};
+use crate::io::read::{Columns, Skipped, classes};
 use crate::platform::digest::Digest;
 use crate::text::Text;
 
@@ -59,6 +59,7 @@ pub(super) struct Writer {
     labels: Labels,
     names: classes::Names,
     weights: Vec<f64>,
+    columns: Columns,
     skipped: Skipped,
 }
 
@@ -81,6 +82,7 @@ impl Writer {
             labels: Labels::default(),
             names: classes::Names::default(),
             weights: Vec::new(),
+            columns: Columns::default(),
             skipped: Skipped::default(),
         })
     }
@@ -104,13 +106,14 @@ impl Writer {
         if !self.weights.is_empty() {
             self.weights.resize(self.labels.len(), 1.0);
         }
+        self.columns.clone_from(&piece.columns);
         self.skipped.join(piece.skipped.clone());
         Ok(())
     }
 
     /// Writes the remaining columns; returns the card and the rows that were skipped.
     pub fn finish(self, origin: Origin, text: Option<&Text>) -> Result<(Card, Skipped)> {
-        let Writer { folder, offsets, indices, values, mut labels, names, weights, skipped, mut features, .. } = self;
+        let Writer { folder, offsets, indices, values, mut labels, names, weights, mut features, .. } = self;
         let (classes, numbers) = names.sorted();
         labels.renumber(|label| Some(numbers[label as usize]));
         let column = |name: &'static str, bytes: &[u8]| {
@@ -132,6 +135,6 @@ impl Writer {
             features = text.len();
         }
         let sums = columns.into_iter().map(Column::finish).collect::<Result<_>>()?;
-        Ok((Card { origin, features, classes, texts: text.is_some(), sums }, skipped))
+        Ok((Card { origin, features, classes, columns: self.columns, texts: text.is_some(), sums }, self.skipped))
     }
 }

@@ -1,23 +1,27 @@
 //! Detects the format of a file by its name, else by its first bytes.
 //!
 //! ```text
-//! *.arff, *idx3-ubyte, *.svm, *.libsvm, *.svmlight, *.tsv, *.data with *.label beside it
+//! *.arff, *idx3-ubyte, *.svm, *.libsvm, *.svmlight, *.tsv, *.csv, *.jsonl, *.data with *.label beside it
 //! 00 00 08 …          idx
 //! @relation or %      arff
 //! 3 5 2, then 1 4 1   triples
 //! 3 5 2, then others  xmc
 //! 1 2:0.5 …           libsvm
 //! __label__…          fasttext
+//! {"…                 jsonl
 //! a tab               tsv
 //! ```
+//!
+//! If columns are given, a file is a table, also one named *.tsv: JSON lines if it starts with `{`, else csv.
 
 use super::source::{HEAD, Source};
-use super::{Format, fasttext, wrong_file};
+use super::{Format, ReadOptions, csv, fasttext, table, wrong_file};
 use crate::error::Result;
 
 /// The format of an open file of which nothing was read yet.
-pub(super) fn format(source: &Source) -> Result<Format> {
-    by_name(source).or_else(|| by_content(source.head())).ok_or_else(|| {
+pub(super) fn format(source: &Source, options: &ReadOptions) -> Result<Format> {
+    let found = of_columns(source, options).or_else(|| by_name(source)).or_else(|| by_content(source.head()));
+    found.ok_or_else(|| {
         let names: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
         let message = format!("the format cannot be detected; give one of {}", names.join(", "));
         wrong_file(source.path(), message)
@@ -26,16 +30,37 @@ pub(super) fn format(source: &Source) -> Result<Format> {
 
 /// The format of a file that must be raw text. Any lines are texts, unless all of them look like rows of numbers, which
 /// is not tested on standard input.
-pub(super) fn text_format(source: &Source) -> Result<Format> {
+pub(super) fn text_format(source: &Source, options: &ReadOptions) -> Result<Format> {
     let numbers = !source.is_stdin() && all_numbers(source.head());
-    let found = by_name(source).or_else(|| by_content(source.head()).filter(|format| format.is_text() || numbers));
-    match found {
+    let by_content = || {
+        let found = by_content(source.head()).filter(|format| format.is_text() || numbers);
+        // Any text may start with a brace.
+        found.filter(|format| !format.is_table())
+    };
+    match of_columns(source, options).or_else(|| by_name(source)).or_else(by_content) {
         Some(format) if !format.is_text() => {
             let hint = "the format tsv reads any lines as texts";
             Err(wrong_file(source.path(), format!("expected texts, found rows of numbers ({format}); {hint}")))
         }
         found => Ok(found.unwrap_or(Format::Tsv)),
     }
+}
+
+/// The format of a table with the given columns.
+fn of_columns(source: &Source, options: &ReadOptions) -> Option<Format> {
+    let named = by_name(source);
+    if options.columns.is_empty() || named.is_some_and(|format| format != Format::Tsv) {
+        return None;
+    }
+    if source.head().trim_ascii_start().starts_with(b"{") {
+        return Some(Format::Jsonl);
+    }
+    // Columns without names fit any lines.
+    let fits = |columns| {
+        let header = csv::header(source.path(), source.head(), columns);
+        !table::has_no_header(columns) && header.is_some_and(|names| table::has_text(&names, columns))
+    };
+    (!options.or_lines || fits(&options.columns)).then_some(Format::Csv)
 }
 
 fn by_name(source: &Source) -> Option<Format> {
@@ -49,6 +74,10 @@ fn by_name(source: &Source) -> Option<Format> {
         Some(Format::Libsvm)
     } else if ends(&[".tsv"]) {
         Some(Format::Tsv)
+    } else if ends(&[".csv"]) {
+        Some(Format::Csv)
+    } else if ends(&[".jsonl", ".ndjson"]) {
+        Some(Format::Jsonl)
     } else if name.strip_suffix(".data").is_some_and(|stem| source.beside(&format!("{stem}.label")).is_some()) {
         Some(Format::Triples)
     } else {
@@ -69,6 +98,8 @@ fn by_content(head: &[u8]) -> Option<Format> {
         Some(Format::Arff)
     } else if first.trim_start().starts_with(fasttext::LABEL) {
         Some(Format::Fasttext)
+    } else if first.trim_start().starts_with("{\"") {
+        Some(Format::Jsonl)
     } else if is_triple(first) {
         Some(if lines.next().is_some_and(is_triple) { Format::Triples } else { Format::Xmc })
     } else if text.contains(':') && is_libsvm(first) {

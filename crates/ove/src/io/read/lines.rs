@@ -160,15 +160,20 @@ impl<'a> Line<'a> {
 
 /// A word for an error message: truncated if it is long, with control characters escaped.
 pub(super) fn quote(word: &str) -> String {
+    quote_up_to(word, QUOTED)
+}
+
+/// The same, truncated at another number of characters.
+pub(super) fn quote_up_to(word: &str, most: usize) -> String {
     let mut quoted = String::new();
-    for character in word.chars().take(QUOTED) {
+    for character in word.chars().take(most) {
         if character.is_control() {
             quoted.extend(character.escape_default());
         } else {
             quoted.push(character);
         }
     }
-    if word.chars().nth(QUOTED).is_some() {
+    if word.chars().nth(most).is_some() {
         quoted.push('…');
     }
     quoted

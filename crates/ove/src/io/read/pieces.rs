@@ -2,18 +2,23 @@
 //!
 //! Each piece is read like a file, with the line numbers of the whole and with its own classes. This works only for
 //! formats in which any lines are valid; for XMC, whose header gives the number of rows, each piece gets its own
-//! header.
+//! header. A piece of CSV ends with a record, whose last field may have line ends in it.
 
 use std::io::{BufRead, Read};
 use std::path::Path;
 
 use memchr::memchr_iter;
 
+use super::csv::{self, Csv};
 use super::lines::Lines;
 use super::source::Source;
+use super::table::Layout;
 use super::xmc::{self, Header};
-use super::{Format, Input, ReadOptions, detect, no_rows, read_format, wrong_place};
+use super::{Format, Input, ReadOptions, detect, json_lines, no_rows, read_format, wrong_place};
 use crate::error::{Error, Result};
+
+/// The number of bytes in which the first record of a CSV file must end.
+const HEADER_BYTES: usize = 1 << 20;
 
 /// A file that is read piece by piece.
 pub struct Pieces {
@@ -28,6 +33,10 @@ pub struct Pieces {
     rows: usize,
     /// The header of an XMC file, and the number of its rows that were assigned to pieces.
     header: Option<(Header, u64)>,
+    /// What the first record of a CSV file told.
+    csv: Option<Csv>,
+    /// What the first row of JSON lines told.
+    json: Option<Layout>,
 }
 
 impl Pieces {
@@ -41,13 +50,13 @@ impl Pieces {
         if source.head().is_empty() {
             return Err(no_rows(path));
         }
-        let format = options.format.map_or_else(|| detect::format(&source), Ok)?;
+        let format = options.format.map_or_else(|| detect::format(&source, options), Ok)?;
         if matches!(format, Format::Idx | Format::Arff | Format::Triples) {
-            let must = "be used with lines of libsvm, XMC, TSV or fastText, which can be read piece by piece";
+            let must = "be used with libsvm, XMC, TSV, fastText, CSV or JSON lines, which can be read piece by piece";
             return Err(Error::setting("cache", must, format));
         }
-        let options = ReadOptions { format: Some(format), ..*options };
-        Ok(Pieces { source, options, format, bytes, lines: 0, rows: 0, header: None })
+        let options = ReadOptions { format: Some(format), ..options.clone() };
+        Ok(Pieces { source, options, format, bytes, lines: 0, rows: 0, header: None, csv: None, json: None })
     }
 
     /// Whether it contains texts, not rows of numbers.
@@ -71,6 +80,9 @@ impl Pieces {
         if content.is_empty() {
             return self.end();
         }
+        if self.format == Format::Csv {
+            self.complete_record(&mut content)?;
+        }
         let lines = memchr_iter(b'\n', &content).count() + usize::from(!content.ends_with(b"\n"));
         let mut before = self.lines;
         if let Some((header, given)) = &mut self.header {
@@ -81,7 +93,11 @@ impl Pieces {
         }
         self.lines += lines;
         let piece = Source::from_lines(self.source.path(), content, before)?;
-        let input = read_format(piece, self.format, &self.options)?;
+        let input = match self.format {
+            Format::Csv => Input::Texts(csv::read(piece, &self.options, &mut self.csv)?),
+            Format::Jsonl => Input::Texts(json_lines::read(piece, &self.options, &mut self.json)?),
+            format => read_format(piece, format, &self.options)?,
+        };
         self.rows += match &input {
             Input::Rows(data) => data.len(),
             Input::Texts(texts) => texts.len(),
@@ -89,9 +105,33 @@ impl Pieces {
         Ok(Some(input))
     }
 
+    /// Reads on to the end of the first record of a file, and while the last line ends within quotes.
+    fn complete_record(&mut self, content: &mut Vec<u8>) -> Result<()> {
+        while self.csv.is_none() && content.len() < HEADER_BYTES && csv::is_cut(self.source.path(), content) {
+            if self.read_line(content)? == 0 {
+                break;
+            }
+        }
+        let mut quotes = match &self.csv {
+            Some(csv) => csv.quotes(),
+            None => csv::quotes(self.source.path(), content, &self.options.columns),
+        };
+        while content.ends_with(b"\n") && quotes.line_end(content, content.len()).is_none() {
+            if self.read_line(content)? == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the next line; returns its length.
+    fn read_line(&mut self, content: &mut Vec<u8>) -> Result<usize> {
+        self.source.input().read_until(b'\n', content).map_err(|e| self.source.failure(e))
+    }
+
     fn read_header(&mut self) -> Result<()> {
         let mut line = Vec::new();
-        self.source.input().read_until(b'\n', &mut line).map_err(|e| self.source.failure(e))?;
+        self.read_line(&mut line)?;
         let mut lines = Lines::new(Source::from_lines(self.source.path(), line, 0)?);
         if let Some(line) = lines.next_line()? {
             self.header = Some((xmc::header(line)?, 0));

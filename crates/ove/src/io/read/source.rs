@@ -133,9 +133,14 @@ impl Source {
 
     /// The name of the file without its folder and without `.gz`.
     pub fn name(&self) -> String {
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        name.strip_suffix(".gz").unwrap_or(&name).to_owned()
+        uncompressed(&self.path)
     }
+}
+
+/// The name of a file without its folder and without `.gz`.
+pub(super) fn uncompressed(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.strip_suffix(".gz").unwrap_or(&name).to_owned()
 }
 
 #[cfg(feature = "gzip")]

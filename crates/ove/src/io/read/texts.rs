@@ -1,8 +1,8 @@
 //! Texts with their labels, one per line, read on all cores.
 //!
-//! The whole file is held in memory, and texts are ranges of it. Pieces that end with a line are read in parallel, each
-//! with its own numbering of labels; classes are numbered at the end, by name. For a compressed file, decompression
-//! takes longer than everything else.
+//! The whole file is held in memory, and texts are ranges of it, or copies of cells if the file is a table. Pieces that
+//! end with a line are read in parallel, each with its own numbering of labels; classes are numbered at the end, by
+//! name. For a compressed file, decompression takes longer than everything else.
 
 use std::ops::Range;
 use std::path::Path;
@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use super::classes::Names;
 use super::lines::{Line, strip};
 use super::source::Source;
-use super::{OnError, ReadOptions, Skipped, wrong_place};
+use super::{Columns, OnError, ReadOptions, Skipped, wrong_place};
 use crate::data::Dataset;
 use crate::data::labels::Labels;
 use crate::error::{Error, Result};
@@ -22,7 +22,7 @@ use crate::platform::pool;
 use crate::text::{Text, TextOptions};
 
 /// Bytes per piece: large enough that few label names are numbered twice.
-const PIECE_BYTES: usize = 4 << 20;
+pub(super) const PIECE_BYTES: usize = 4 << 20;
 
 /// Texts with their classes, as read from a file.
 #[derive(Debug, Clone, Default)]
@@ -36,6 +36,10 @@ pub struct Texts {
     pub row_weights: Vec<f64>,
     /// The name of each class.
     pub classes: Vec<String>,
+    /// The id of each text, if the file is a table that has them and they were asked for.
+    pub ids: Vec<String>,
+    /// The columns that were read, if the file is a table.
+    pub columns: Columns,
     /// The lines that were skipped.
     pub skipped: Skipped,
 }
@@ -83,30 +87,51 @@ impl Texts {
 
     fn with_rows(self, mut data: Dataset) -> Dataset {
         (data.labels, data.row_weights, data.classes) = (self.labels, self.row_weights, self.classes);
-        data.skipped = self.skipped;
+        (data.ids, data.columns, data.skipped) = (self.ids, self.columns, self.skipped);
         data
     }
 }
 
-/// Adds a line to the piece that it belongs to.
-pub(super) type ReadLine = fn(&Line, &mut Piece) -> Result<()>;
-
-pub(super) fn read(mut source: Source, options: &ReadOptions, line: ReadLine) -> Result<Texts> {
-    let content = source.read_all()?;
-    let mut skipped = Skipped::default();
-    let content = match String::from_utf8(content) {
-        Ok(content) => content,
-        Err(error) if options.on_error == OnError::Skip => without_bad_lines(&source, error, &mut skipped)?,
-        Err(error) => return Err(not_utf8(&source, &error)),
-    };
-    let lines = pieces(&source, &content);
-    let pieces: Vec<Result<Piece>> =
-        pool::run(|| lines.into_par_iter().map(|lines| Piece::read(lines, options, line)).collect());
-    // The first error of the file, not of the first thread that finds one.
-    let mut texts = join(pieces.into_iter().collect::<Result<_>>()?);
-    texts.content = content;
-    texts.skipped.join(skipped);
+pub(super) fn read(
+    source: Source,
+    options: &ReadOptions,
+    line: impl Fn(&Line, &mut Piece) -> Result<()> + Sync,
+) -> Result<Texts> {
+    let content = Content::read(source, options)?;
+    let mut texts = content.texts(options, line)?;
+    texts.content = content.text;
     Ok(texts)
+}
+
+/// The content of a file of lines.
+pub(super) struct Content {
+    pub source: Source,
+    pub text: String,
+    /// The lines that are not UTF-8; they are blank in the text.
+    skipped: Skipped,
+}
+
+impl Content {
+    pub fn read(mut source: Source, options: &ReadOptions) -> Result<Content> {
+        let mut skipped = Skipped::default();
+        let text = match String::from_utf8(source.read_all()?) {
+            Ok(content) => content,
+            Err(error) if options.on_error == OnError::Skip => without_bad_lines(&source, error, &mut skipped)?,
+            Err(error) => return Err(not_utf8(&source, &error)),
+        };
+        Ok(Content { source, text, skipped })
+    }
+
+    /// The texts, where `line` adds a line to the piece that it belongs to.
+    pub fn texts(&self, options: &ReadOptions, line: impl Fn(&Line, &mut Piece) -> Result<()> + Sync) -> Result<Texts> {
+        let lines = pieces(&self.source, &self.text);
+        let pieces: Vec<Result<Piece>> =
+            pool::run(|| lines.into_par_iter().map(|lines| Piece::read(lines, options, &line)).collect());
+        // The first error of the file, not of the first thread that finds one.
+        let mut texts = join(pieces.into_iter().collect::<Result<_>>()?);
+        texts.skipped.join(self.skipped.clone());
+        Ok(texts)
+    }
 }
 
 /// The content with lines that are not UTF-8 replaced by blanks; they stay lines, so that line numbers do not change.
@@ -136,7 +161,7 @@ fn wrong_byte(source: &Source, line: usize, column: usize, byte: u8) -> Error {
 }
 
 /// The length of the byte order mark of a line that starts at `start`.
-fn skipped_bytes(content: &[u8], start: usize) -> usize {
+pub(super) fn skipped_bytes(content: &[u8], start: usize) -> usize {
     if start == 0 && content.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 }
 }
 
@@ -193,15 +218,20 @@ pub(super) struct Piece {
     /// The labels of the current line.
     row: Vec<u32>,
     row_weights: Vec<f64>,
+    /// The range of each text in the file or, if it is a table, in `content`.
     places: Vec<Range<usize>>,
+    /// The texts of a table.
+    pub content: String,
+    /// The ids of a table.
+    pub ids: Vec<String>,
     /// The offset of the current line in the file.
     start: usize,
     skipped: Skipped,
 }
 
 impl Piece {
-    fn read(lines: Lines, options: &ReadOptions, read_line: ReadLine) -> Result<Self> {
-        let mut piece = Piece {
+    pub fn new(options: &ReadOptions) -> Self {
+        Piece {
             labels_required: options.labels_required,
             first_label: options.first_label,
             names: Names::default(),
@@ -209,9 +239,15 @@ impl Piece {
             row: Vec::new(),
             row_weights: Vec::new(),
             places: Vec::new(),
-            start: lines.start,
+            content: String::new(),
+            ids: Vec::new(),
+            start: 0,
             skipped: Skipped::default(),
-        };
+        }
+    }
+
+    fn read(lines: Lines, options: &ReadOptions, read_line: impl Fn(&Line, &mut Piece) -> Result<()>) -> Result<Self> {
+        let mut piece = Piece { start: lines.start, ..Piece::new(options) };
         for (text, number) in lines.each().zip(lines.number + 1..) {
             let (first, end) = (number == 1, piece.start + text.len());
             let text = strip(text, first);
@@ -237,9 +273,10 @@ impl Piece {
     }
 
     /// Discards the current line.
-    fn leave_out_line(&mut self, on_error: OnError, error: Error) -> Result<()> {
+    pub fn leave_out_line(&mut self, on_error: OnError, error: Error) -> Result<()> {
         self.row.clear();
         self.row_weights.truncate(self.places.len());
+        self.ids.truncate(self.places.len());
         self.skipped.take(on_error, error)
     }
 
@@ -262,15 +299,20 @@ impl Piece {
         if self.row.is_empty() && self.labels_required {
             return Err(line.no_label());
         }
+        self.end_row(self.start + text.start..self.start + text.end);
+        Ok(())
+    }
+
+    /// Ends the current row, whose text is this range of the file or of `content`.
+    pub fn end_row(&mut self, text: Range<usize>) {
         self.labels.push(&self.row);
         self.row.clear();
-        self.places.push(self.start + text.start..self.start + text.end);
-        Ok(())
+        self.places.push(text);
     }
 }
 
 /// Joins all pieces, with classes numbered by name.
-fn join(pieces: Vec<Piece>) -> Texts {
+pub(super) fn join(pieces: Vec<Piece>) -> Texts {
     let mut names = Names::default();
     let numbers: Vec<Vec<u32>> = pieces.iter().map(|piece| piece.number(&mut names)).collect();
     let (classes, places) = names.sorted();
@@ -278,13 +320,17 @@ fn join(pieces: Vec<Piece>) -> Texts {
     let rows = pieces.iter().map(|piece| piece.places.len()).sum();
     texts.places.reserve_exact(rows);
     texts.labels.reserve(rows);
+    texts.content.reserve_exact(pieces.iter().map(|piece| piece.content.len()).sum());
     for (piece, numbers) in pieces.into_iter().zip(numbers) {
         texts.labels.append(&piece.labels, |label| places[numbers[label as usize] as usize]);
         if !piece.row_weights.is_empty() {
             texts.row_weights.resize(texts.places.len(), 1.0);
             texts.row_weights.extend(piece.row_weights);
         }
-        texts.places.extend(piece.places);
+        let before = texts.content.len();
+        texts.places.extend(piece.places.into_iter().map(|place| before + place.start..before + place.end));
+        texts.content.push_str(&piece.content);
+        texts.ids.extend(piece.ids);
         texts.skipped.join(piece.skipped);
         if !texts.row_weights.is_empty() {
             texts.row_weights.resize(texts.places.len(), 1.0);

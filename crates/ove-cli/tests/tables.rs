@@ -1,0 +1,131 @@
+//! Tables: training on named columns, and predictions for rows with ids.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use crate::util::*;
+
+/// The page about data files: what it shows is run.
+const PAGE: &str = include_str!("../../../docs/data.md");
+
+/// The blocks of the page in a language.
+fn blocks(language: &str) -> impl Iterator<Item = &'static str> {
+    PAGE.split("\n```").filter_map(move |block| block.strip_prefix(language)?.strip_prefix('\n'))
+}
+
+/// With the table of the page and the model that it trains, or as the page's commands left it.
+fn shop() -> Dir {
+    let dir = Dir::new();
+    dir.create("shop.csv", &format!("{}\n", blocks("csv").next().unwrap()));
+    dir
+}
+
+/// Runs commands as a shell does.
+fn shell(dir: &Dir, commands: &str) -> String {
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_ove")).parent().unwrap();
+    let path = std::env::join_paths(
+        [program.to_owned()].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
+    );
+    let output = Command::new("sh")
+        .args(["-ec", commands])
+        .current_dir(dir.path(""))
+        .env("PATH", path.unwrap())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{commands}\n{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn the_page_about_data_is_true() {
+    let dir = shop();
+    let printed: Vec<String> = blocks("sh").map(|commands| shell(&dir, commands)).collect();
+    for (n, line) in printed[0].lines().filter(|line| line.starts_with(['1', '2'])).enumerate() {
+        assert_eq!(line.split('\t').next(), Some(["17", "18", "19", "20"][n]), "{line}");
+    }
+    contains(&printed[0], "error            0.0000");
+    assert!(printed[1].starts_with("shoes\t"), "{}", printed[1]);
+    let found = dir.run("inspect shop.model --json").json();
+    assert_eq!(found["classes"], 3, "one of which has a comma");
+    let columns = &found["options"]["columns"];
+    assert_eq!((&columns["label"], &columns["label_separator"]), (&"category".into(), &";".into()));
+}
+
+/// The same rows in every form give the same model, but for the columns it remembers.
+#[test]
+fn the_same_rows_in_every_form() {
+    let dir = shop();
+    let bound = |data: &str, flags: &str| {
+        let found = dir.run(&format!("train {data} -o m {flags} --epochs 3 --min-df 1 --json")).json();
+        (found["bound"].clone(), found["features"].clone(), found["classes"].clone())
+    };
+    dir.create(
+        "rows.tsv",
+        "Red shoes With laces, as new\tshoes\nWinter boots Warm, for snow\tshoes winter\n\
+         Red coat For snow and rain\tcoats winter\nOld shoes With laces, worn\tshoes\n",
+    );
+    dir.create(
+        "rows.jsonl",
+        "{\"title\": \"Red shoes\", \"description\": \"With laces, as new\", \"category\": [\"shoes\"]}\n\
+         {\"title\": \"Winter boots\", \"description\": \"Warm, for snow\", \"category\": [\"shoes\", \"winter\"]}\n\
+         {\"title\": \"Red coat\", \"description\": \"For snow and rain\", \"category\": [\"coats, jackets\", \"winter\"]}\n\
+         {\"title\": \"Old shoes\", \"description\": \"With laces,\\nworn\", \"category\": \"shoes\"}\n",
+    );
+    let expected = bound("rows.tsv", "");
+    let flags = "--text title,description --label category --label-separator ;";
+    for (data, flags) in [
+        ("shop.csv", flags),
+        ("rows.jsonl", flags),
+        ("shop.csv", &format!("{flags} --cache kept")),
+        ("rows.jsonl", &format!("{flags} --cache kept")),
+        ("rows.jsonl", &format!("{flags} --cache kept")),
+    ] {
+        assert_eq!(bound(data, flags), expected, "{data} {flags}");
+    }
+    let columns = dir.run("inspect m --json").json()["options"]["columns"].clone();
+    assert_eq!(columns["text"], serde_json::json!(["title,description"]), "from the cache");
+}
+
+#[test]
+fn ids_and_other_columns() {
+    let dir = shop();
+    dir.run("train shop.csv -o m --text title --label category --epochs 50 --min-df 1").ok();
+    let lines = |words: &str| dir.run(&format!("predict m {words} --top 1")).ok();
+    assert_eq!(lines("shop.csv --id sku").lines().map(|line| line.split('\t').count()).collect::<Vec<_>>(), [3; 4]);
+    assert_eq!(lines("shop.csv").lines().map(|line| line.split('\t').count()).collect::<Vec<_>>(), [2; 4]);
+    let first = dir.run("predict m shop.csv --top 1 --id sku --json").ok();
+    assert!(first.starts_with("{\"id\":\"17\",\"labels\":[\"shoes\"],"), "{first}");
+    dir.create("new.csv", "number;name\n5;Winter coat\n");
+    let error = "error: new.csv:1: expected the column `title`, found `number`, `name`\n";
+    assert_eq!(dir.run("predict m new.csv").refused(), error);
+    assert!(lines("new.csv --text name --id 1").starts_with("5\t"));
+    assert_eq!(
+        dir.run("train new.csv -o x").refused(),
+        "error: new.csv:1: say which columns are texts and labels among `number`, `name`, for example: \
+         --text number --label name\n"
+    );
+    // Any lines are texts, from standard input too.
+    let mut child = dir.command("predict m - --top 1").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"winter boots, red\n\n").unwrap();
+    assert_eq!(String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap().lines().count(), 2);
+}
+
+#[test]
+fn guessed_columns_are_told() {
+    let dir = Dir::new();
+    dir.create("a.csv", "id,title,category\n1,red shoes,a\n2,red boots,b\n");
+    let run = dir.run("train a.csv -o m --epochs 2");
+    contains(&run.stderr, "a.csv: texts are in `title`, labels in `category` (--text, --label)\n");
+    let run = dir.run("train a.csv -o m --epochs 2 --text title --label category");
+    assert!(!run.stderr.contains("(--text"), "{}", run.stderr);
+}
+
+#[test]
+fn training_goes_on_with_the_same_columns() {
+    let dir = shop();
+    dir.run("train shop.csv -o m --text title,description --label category --epochs 5").ok();
+    dir.run("train shop.csv -o n --from m --epochs 5").ok();
+    assert_eq!(dir.run("inspect n --json").json()["options"]["columns"]["text"][0], "title,description");
+    dir.run("convert shop.csv -o rows.xmc --like m").ok();
+    assert!(String::from_utf8(dir.bytes("rows.xmc")).unwrap().starts_with("4 "));
+}
