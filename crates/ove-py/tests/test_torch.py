@@ -25,9 +25,10 @@ def batch():
 def head(objective="one-vs-each", **settings):
     settings = {"num_negatives": 5, "class_counts": COUNTS, "merge": 3, "dtype": torch.float64, **settings}
     layer = head_of(D, K, objective=objective, generator=torch.Generator().manual_seed(2), **settings)
-    torch.nn.init.normal_(layer.weight.weight, generator=torch.Generator().manual_seed(3))
-    if layer.bias is not None:
-        torch.nn.init.normal_(layer.bias.weight, generator=torch.Generator().manual_seed(4))
+    generator = torch.Generator().manual_seed(3)
+    with torch.no_grad():
+        layer.weight.weight.normal_(generator=generator)
+        layer.bias.weight.normal_(generator=generator)
     return layer
 
 

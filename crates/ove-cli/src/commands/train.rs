@@ -207,6 +207,8 @@ impl Trained {
                 "classes": model.classes(),
                 "features": model.features(),
                 "bound": bound,
+                "log_likelihood": model.card.likelihood.last().map(|point| point.estimate),
+                "log_likelihood_bias": model.card.likelihood.last().map(|point| point.bias),
                 "finished": finished,
                 "temperature": model.card.temperature,
                 "skipped_rows": skipped,
@@ -228,6 +230,11 @@ impl Trained {
                 _ => "bound            ",
             };
             say!("{what}{bound:.2} ({:.4} per row)", bound / model.card.rows as f64)?;
+        }
+        if let Some(point) = model.card.likelihood.last() {
+            let per_row = point.estimate / model.card.rows as f64;
+            say!("log likelihood   {:.2} ({per_row:.4} per row), estimated", point.estimate)?;
+            say!("its bias         {:+.4} per label, on the rows visited last", point.bias)?;
         }
         evaluation.map_or(Ok(()), |evaluation| evaluation.print())
     }

@@ -25,6 +25,7 @@ pub(super) struct RunState {
     pub paces: [Pace; 2],
     trace: Trace,
     /// Estimates of the log likelihood at the end of each epoch.
+    #[serde(default)]
     pub likelihood: Vec<LikelihoodPoint>,
     /// The sum of the objectives of this epoch's batches.
     epoch_sum: f64,
