@@ -8,7 +8,7 @@ use ove::io::read::class_weights;
 use ove::options::{LinearOptions, ScoreOptions, Solver};
 use ove::text::Text;
 use ove::train::FitStart;
-use ove::{Dataset, Error, Examples, Model, TrainOptions};
+use ove::{Dataset, Error, Examples, Model, Objective, TrainOptions};
 use serde_json::{Value, json};
 
 use super::evaluate;
@@ -265,7 +265,8 @@ struct Trained {
 impl Trained {
     fn report(self, args: &Args, skipped: usize) -> Result<()> {
         let Trained { model, output, updates, train_seconds, evaluation } = self;
-        let (finished, bound) = (model.card.finished, model.card.trace.last().map(|point| point.bound));
+        let (finished, objective) = (model.card.finished, model.card.trace.last().map(|point| point.bound));
+        let is_bound = model.card.options.objective().is_some_and(Objective::is_bound);
         if !finished {
             note!("{}", unfinished(&model.card.options, &output));
         }
@@ -275,7 +276,8 @@ impl Trained {
                 "rows": model.card.rows,
                 "classes": model.classes(),
                 "features": model.features(),
-                "bound": bound,
+                "objective": objective,
+                "bound": objective.filter(|_| is_bound),
                 "log_likelihood": model.card.likelihood.last().map(|point| point.estimate),
                 "log_likelihood_bias": model.card.likelihood.last().map(|point| point.bias),
                 "finished": finished,
@@ -293,12 +295,9 @@ impl Trained {
         }
         say!("model            {}", output.display())?;
         say!("train seconds    {train_seconds:.2} ({:.0} updates/s)", updates as f64 / train_seconds)?;
-        if let Some(bound) = bound {
-            let what = match model.card.options.objective() {
-                Some(objective) if !objective.is_bound() => "objective        ",
-                _ => "bound            ",
-            };
-            say!("{what}{bound:.2} ({:.4} per row)", bound / model.card.rows as f64)?;
+        if let Some(objective) = objective {
+            let name = if is_bound { "bound" } else { "objective" };
+            say!("{name:<17}{objective:.2} ({:.4} per row)", objective / model.card.rows as f64)?;
         }
         if let Some(point) = model.card.likelihood.last() {
             let per_row = point.estimate / model.card.rows as f64;

@@ -240,8 +240,9 @@ impl Fit<'_, '_, '_> {
             return Ok(());
         }
         options.epochs = Some(learning_rate::epochs_for(self.data.examples.len()));
+        let mut rate = learning_rate::default(examples, options);
         let Some(held_out) = held_out else {
-            options.learning_rate = Some(stochastic::LEARNING_RATE);
+            options.learning_rate = Some(rate);
             return Ok(());
         };
         // There is no model to keep yet.
@@ -249,7 +250,9 @@ impl Fit<'_, '_, '_> {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(_) => Err(Error::Stopped),
         };
-        let rate = learning_rate::choose(examples, options, stochastic::LEARNING_RATE, held_out, &mut proceed)?;
+        if learning_rate::is_searched(examples, options) {
+            rate = learning_rate::choose(examples, options, rate, held_out, &mut proceed)?;
+        }
         options.learning_rate = Some(rate);
         let epochs = options.epochs.unwrap_or_default();
         self.notify(Event::Chosen(Chosen { learning_rate: rate, epochs, rows: held_out.len() }))
@@ -261,7 +264,7 @@ impl Fit<'_, '_, '_> {
         let may_retry = options.stochastic().is_some() && self.given.learning_rate.is_none();
         if options.stochastic().is_some() {
             options.epochs.get_or_insert(stochastic::EPOCHS);
-            options.learning_rate.get_or_insert(stochastic::LEARNING_RATE);
+            options.learning_rate.get_or_insert(learning_rate::default(&examples, options));
         }
         let mut saved = self.start.saved;
         if let (true, Some(saved)) = (may_retry, saved) {
