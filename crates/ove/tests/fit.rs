@@ -308,7 +308,7 @@ fn rows_beyond_the_data_and_classes_beyond_the_training_rows_are_refused() {
         (sparse(SHAPE, 1, 0), options(json!({ "scores": "linear", "epochs": 1, "calibrate": true })));
     let mut validation = sparse(Sparse { classes: 13, ..SHAPE }, 1, 1);
     validation.labels.renumber(|_| Some(12));
-    let start = FitStart { validation: Some(&validation), ..FitStart::default() };
+    let start = FitStart { tune_on: Some(&validation), ..FitStart::default() };
     let refused = fit_with(&data, &settings, start, &mut |_| ControlFlow::Continue(())).unwrap_err().to_string();
     assert!(
         refused.ends_with("has a class beyond the 12 of the training rows; see `Dataset::use_classes`"),

@@ -34,9 +34,13 @@ pub struct Args {
     /// Model file to write
     #[arg(short, long, value_name = "MODEL")]
     output: PathBuf,
-    /// Validation rows: for the choice of epochs and learning rate, early stopping, calibration, and a final evaluation
+    /// Validation rows: measured during training and at its end. They choose nothing
     #[arg(long, value_name = "DATA")]
     valid: Option<PathBuf>,
+    /// Rows for the choice of epochs, learning rate, temperature and threshold, and for early stopping, in place of rows
+    /// held out of training; linear and factored scores
+    #[arg(long, value_name = "DATA")]
+    tune_on: Option<PathBuf>,
     /// Leave rows of --valid that are training rows too out
     #[arg(long, requires = "valid")]
     drop_shared: bool,
@@ -85,8 +89,8 @@ pub fn run(args: Args) -> Result<()> {
     args.check_files()?;
     let mut keeper = args.checkpoint.open()?;
     let mut recorder = args.record.open()?;
-    if let Some(valid) = &args.valid {
-        std::fs::File::open(valid).with_context(|| valid.display().to_string())?;
+    for path in args.valid.iter().chain(&args.tune_on) {
+        std::fs::File::open(path).with_context(|| path.display().to_string())?;
     }
     let plan = Plan::read(&args)?;
     let skipped = plan.data.skipped.count();
@@ -142,6 +146,7 @@ struct Plan {
     text: Option<Text>,
     data: Dataset,
     valid: Option<Dataset>,
+    tune_on: Option<Dataset>,
     /// The model to continue from.
     from: Option<Model>,
     options: TrainOptions,
@@ -171,7 +176,8 @@ impl Plan {
         if let Some(valid) = &mut valid {
             leave_out_shared(&data, valid, args.drop_shared);
         }
-        Ok(Plan { text, data, valid, from, options })
+        let tune_on = args.tune_on.as_ref().map(read_valid).transpose()?;
+        Ok(Plan { text, data, valid, tune_on, from, options })
     }
 
     /// Trains and saves the model; `None` if the run was stopped and there is a checkpoint or nothing to save.
@@ -187,7 +193,7 @@ impl Plan {
             let start_from = FitStart {
                 from: self.from.as_ref(),
                 saved: saved.as_ref(),
-                validation: self.valid.as_ref(),
+                tune_on: self.tune_on.as_ref(),
                 text: self.text.take(),
             };
             let fitted = ove::fit_with(&self.data, &self.options, start_from, &mut |event| follower.follow(event));

@@ -104,6 +104,8 @@ default "one-vs-each"; factored "sampled-softmax"
         The weights; only for linear scores.
     intercept_ : array of shape (n_classes,)
         The biases; only for linear scores.
+    threshold_ : float or None
+        The probability from which on `predict` returns a label, if rows had several labels in training.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)
@@ -213,7 +215,7 @@ default "one-vs-each"; factored "sampled-softmax"
         found = self._contributions(x, label)
         return [(feature if name is None else name, weight) for feature, name, weight in found]
 
-    def _read(self, X: Any, *, fitting: bool) -> tuple[Matrix, int]:
+    def _read(self, X: Any, *, fitting: bool, like: Matrix | None = None) -> tuple[Matrix, int]:
         return rows_of(self, X, reset=fitting)
 
     def _feature_names(self) -> list[str]:
