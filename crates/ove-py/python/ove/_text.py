@@ -29,8 +29,8 @@ class TextClassifier(Classifier):
         Count a term 1 + ln(count) times.
     idf : bool, default True
         Weight a term by its inverse document frequency.
-    objective, scores, rank, trees, solver, negatives, sampler, epochs, learning_rate, l2, penalty_on_bias, merge, \
-power, batch, step, schedule, tolerance, iterations, memory, calibrate, class_weight, warm_start, random_state, \
+    objective, scores, rank, trees, leaves, solver, negatives, sampler, epochs, learning_rate, l2, penalty_on_bias, \
+merge, power, batch, step, schedule, tolerance, iterations, memory, calibrate, class_weight, warm_start, random_state, \
 n_jobs, verbose, classes :
         As in `OneVsEachClassifier`. A fit that starts from an earlier one keeps its vocabulary.
 
@@ -62,6 +62,7 @@ n_jobs, verbose, classes :
         scores: ScoreKind | None = None,
         rank: int | None = None,
         trees: int | None = None,
+        leaves: int | None = None,
         solver: Solver | None = None,
         negatives: int | None = None,
         sampler: Sampler | None = None,
@@ -94,6 +95,7 @@ n_jobs, verbose, classes :
         self.scores = scores
         self.rank = rank
         self.trees = trees
+        self.leaves = leaves
         self.solver = solver
         self.negatives = negatives
         self.sampler = sampler
