@@ -1,11 +1,13 @@
 //! `ove predict`.
 
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use ove::{Model, Prediction};
+use ove::Model;
+use ove::io::atomic;
+use ove::io::write::predictions::{PredictedRow, PredictionFormat, Predictions};
 use serde_json::json;
 
 use crate::flags::{DataFlags, ThreadFlags};
@@ -18,6 +20,7 @@ const CHUNK: usize = 1 << 15;
 ///
 /// Prints one line per row: class, probability, class, probability, …, separated by tabs, most probable first; before
 /// them the id of the row, if the data are a table with --id. Control characters of names are escaped, except in JSON.
+/// With --output they go to a table.
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove predict my.model test.svm --top 1 | head")]
 pub struct Args {
@@ -25,6 +28,9 @@ pub struct Args {
     model: PathBuf,
     /// Rows, or one text per line for a model that was trained on texts; labels are optional; `-` is stdin
     data: PathBuf,
+    /// Write the predictions to this file, .csv, .jsonl or .parquet, instead of printing them
+    #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
+    output: Option<PathBuf>,
     /// Number of classes per row
     #[arg(long, value_name = "K", default_value_t = 5)]
     top: usize,
@@ -42,46 +48,71 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
+    let format = args.output.as_deref().map(PredictionFormat::of).transpose()?;
     let start = Instant::now();
     let model = Model::load(&args.model)?;
-    let data = args.input.read_for(&model, &args.data, false)?;
-    let (read, mut predicted) = (start.elapsed(), Duration::ZERO);
-    let mut out = BufWriter::new(std::io::stdout().lock());
-    for first in (0..data.len()).step_by(CHUNK) {
-        let rows = first..(first + CHUNK).min(data.len());
-        let start = Instant::now();
-        let tops = model.top_k_within(data.rows(), rows.clone(), args.top);
-        predicted += start.elapsed();
-        for (row, top) in rows.zip(&tops) {
-            write_line(&mut out, &model, data.ids.get(row), top, args.json)?;
+    let mut predicted = Duration::ZERO;
+    match args.output.as_deref().zip(format) {
+        Some((path, format)) => {
+            atomic::write_beside(path, |place| write_table(&args, &model, (path, place), format, &mut predicted))?;
+        }
+        None => {
+            let mut out = BufWriter::new(std::io::stdout().lock());
+            predict(&args, &model, &mut predicted, |rows| {
+                rows.iter().try_for_each(|row| write_line(&mut out, row, args.json))
+            })?;
+            out.flush()?;
         }
     }
-    out.flush()?;
     if args.times {
+        let read = start.elapsed().saturating_sub(predicted);
         note!("{}", json!({ "read_seconds": read.as_secs_f64(), "predict_seconds": predicted.as_secs_f64() }));
     }
     Ok(())
 }
 
-fn write_line(
-    out: &mut impl Write,
+/// Predicts the rows in the order of the file, and adds the time that takes.
+fn predict<E: From<ove::Error>>(
+    args: &Args,
     model: &Model,
-    id: Option<&String>,
-    top: &[Prediction],
-    as_json: bool,
-) -> Result<()> {
-    let name = |p: &Prediction| &model.card.classes[p.class as usize];
-    if as_json {
-        let labels: Vec<_> = top.iter().map(name).collect();
-        let probabilities: Vec<_> = top.iter().map(|p| p.probability).collect();
-        let mut object = json!({ "labels": labels, "probabilities": probabilities });
-        if let Some(id) = id {
-            object["id"] = json!(id);
+    predicted: &mut Duration,
+    mut write: impl FnMut(&[PredictedRow]) -> Result<(), E>,
+) -> Result<(), E> {
+    args.input.each_piece(model, &args.data, |data| {
+        for first in (0..data.len()).step_by(CHUNK) {
+            let rows = first..(first + CHUNK).min(data.len());
+            let start = Instant::now();
+            let tops = model.top_k_within(data.rows(), rows.clone(), args.top);
+            *predicted += start.elapsed();
+            let named = |top: &Vec<ove::Prediction>| {
+                top.iter().map(|p| (model.card.classes[p.class as usize].as_str(), p.probability)).collect()
+            };
+            let row = |(row, top)| PredictedRow { id: data.ids.get(row).map(String::as_str), top: named(top) };
+            write(&rows.zip(&tops).map(row).collect::<Vec<_>>())?;
         }
-        writeln!(out, "{object}")?;
+        Ok(())
+    })
+}
+
+/// Writes the predictions to `place`, which becomes `path`.
+fn write_table(
+    args: &Args,
+    model: &Model,
+    (path, place): (&Path, &Path),
+    format: PredictionFormat,
+    predicted: &mut Duration,
+) -> ove::Result<()> {
+    let mut table = Predictions::create(path, place, format, args.top.min(model.classes()))?;
+    predict(args, model, predicted, |rows| table.write(rows))?;
+    table.finish()
+}
+
+fn write_line(out: &mut impl Write, row: &PredictedRow, as_json: bool) -> Result<()> {
+    if as_json {
+        writeln!(out, "{}", row.json())?;
     } else {
-        let id = id.map(|id| printable(id).into_owned());
-        let fields = top.iter().map(|p| format!("{}\t{:.6}", printable(name(p)), p.probability));
+        let id = row.id.map(|id| printable(id).into_owned());
+        let fields = row.top.iter().map(|(label, probability)| format!("{}\t{probability:.6}", printable(label)));
         writeln!(out, "{}", id.into_iter().chain(fields).collect::<Vec<_>>().join("\t"))?;
     }
     Ok(())

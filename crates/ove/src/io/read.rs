@@ -15,6 +15,8 @@
 mod arff;
 pub mod class_weights;
 pub(crate) mod classes;
+#[cfg(feature = "parquet")]
+mod columnar;
 mod compression;
 pub mod counts;
 mod csv;
@@ -69,11 +71,16 @@ pub enum Format {
     Csv,
     /// A table: one JSON object per line.
     Jsonl,
+    /// A table: Apache Parquet.
+    Parquet,
+    /// A table: Apache Arrow's file or stream format, of which the file is also called Feather.
+    Arrow,
 }
 
 names!(Format, "format", {
     Libsvm => "libsvm", Xmc => "xmc", Idx => "idx", Arff => "arff", Triples => "triples",
     Tsv => "tsv", TsvLabelFirst => "tsv-label-first", Fasttext => "fasttext", Csv => "csv", Jsonl => "jsonl",
+    Parquet => "parquet", Arrow => "arrow",
 });
 
 impl Format {
@@ -84,7 +91,17 @@ impl Format {
 
     /// Whether this is a format of tables, whose columns have names.
     pub fn is_table(self) -> bool {
-        matches!(self, Format::Csv | Format::Jsonl)
+        matches!(self, Format::Csv | Format::Jsonl | Format::Parquet | Format::Arrow)
+    }
+
+    /// Whether its first bytes are no text.
+    fn is_binary(self) -> bool {
+        matches!(self, Format::Idx | Format::Parquet | Format::Arrow)
+    }
+
+    /// Whether a part of a file can be read without the rest.
+    pub fn is_piecewise(self) -> bool {
+        !matches!(self, Format::Idx | Format::Arff | Format::Triples)
     }
 }
 
@@ -139,7 +156,7 @@ impl Default for ReadOptions {
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Dataset> {
     match read_any(path, options)? {
         Input::Rows(data) => Ok(data),
-        Input::Texts(_) => Err(wrong_file(path, "expected rows of numbers, found raw text")),
+        Input::Texts(_) => Err(no_rows_of_numbers(path)),
     }
 }
 
@@ -166,23 +183,33 @@ pub fn read_bytes(name: &Path, content: Vec<u8>, options: &ReadOptions) -> Resul
 pub fn read_texts(path: &Path, options: &ReadOptions) -> Result<Texts> {
     match read_source(Source::open(path)?, options, detect::text_format)? {
         Input::Texts(texts) => Ok(texts),
-        Input::Rows(_) => Err(wrong_file(path, "expected texts, found rows of numbers")),
+        Input::Rows(_) => Err(no_texts(path)),
     }
 }
+
+/// Finds the format of a file.
+type Detect = fn(&Source, &ReadOptions) -> Result<Format>;
 
 fn read_source(
     source: Source,
     options: &ReadOptions,
     detect: fn(&Source, &ReadOptions) -> Result<Format>,
 ) -> Result<Input> {
-    let path = source.path().to_owned();
+    let format = format_of(&source, options, detect)?;
+    read_known(source, format, options)
+}
+
+/// The format that is given or detected.
+fn format_of(source: &Source, options: &ReadOptions, detect: Detect) -> Result<Format> {
     if source.head().is_empty() {
-        return Err(no_rows(&path));
+        return Err(no_rows(source.path()));
     }
-    let format = match options.format {
-        Some(format) => format,
-        None => detect(&source, options)?,
-    };
+    options.format.map_or_else(|| detect(source, options), Ok)
+}
+
+/// Reads a file whose format is known.
+fn read_known(source: Source, format: Format, options: &ReadOptions) -> Result<Input> {
+    let path = source.path().to_owned();
     if source.is_stdin() && options.labels_required && matches!(format, Format::Idx | Format::Triples) {
         let must = "be a format with its labels in the same file, to be read from standard input";
         return Err(Error::setting("format", must, format));
@@ -191,6 +218,32 @@ fn read_source(
         Input::Rows(data) if data.is_empty() => Err(no_rows(&path)),
         Input::Texts(texts) if texts.is_empty() => Err(no_rows(&path)),
         input => Ok(input),
+    }
+}
+
+/// Parquet and Arrow files without the feature that reads them.
+#[cfg(not(feature = "parquet"))]
+mod columnar {
+    use super::texts::Texts;
+    use super::{Format, ReadOptions, wrong_file};
+    use crate::error::Result;
+
+    /// A table that cannot be opened.
+    pub(super) enum Columnar {}
+
+    impl Columnar {
+        pub fn open(source: super::Source, format: Format, _: &ReadOptions) -> Result<Self> {
+            let message = format!("the format {format} needs the feature `parquet`, without which this was built");
+            Err(wrong_file(source.path(), message))
+        }
+
+        pub fn next_texts(&mut self) -> Result<Option<Texts>> {
+            match *self {}
+        }
+    }
+
+    pub(super) fn read(source: super::Source, format: Format, options: &ReadOptions) -> Result<Texts> {
+        match Columnar::open(source, format, options)? {}
     }
 }
 
@@ -207,6 +260,7 @@ fn read_format(source: Source, format: Format, options: &ReadOptions) -> Result<
         Format::Fasttext => Input::Texts(texts::read(source, options, fasttext::line)?),
         Format::Csv => Input::Texts(csv::read(source, options, &mut None)?),
         Format::Jsonl => Input::Texts(json_lines::read(source, options, &mut None)?),
+        Format::Parquet | Format::Arrow => Input::Texts(columnar::read(source, format, options)?),
     };
     Ok(match input {
         Input::Rows(mut data) => {
@@ -221,6 +275,14 @@ fn read_format(source: Source, format: Format, options: &ReadOptions) -> Result<
         }
         input => input,
     })
+}
+
+fn no_rows_of_numbers(path: &Path) -> Error {
+    wrong_file(path, "expected rows of numbers, found raw text")
+}
+
+fn no_texts(path: &Path) -> Error {
+    wrong_file(path, "expected texts, found rows of numbers")
 }
 
 fn no_rows(path: &Path) -> Error {

@@ -7,6 +7,12 @@
 //! ```
 //!
 //! Values have as many digits as are needed to read the same number again. A row without labels starts with a space.
+//!
+//! Predictions are written as tables: [`predictions`].
+
+#[cfg(feature = "parquet")]
+mod parquet;
+pub mod predictions;
 
 use std::fs::File;
 use std::io::Write;

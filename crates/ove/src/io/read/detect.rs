@@ -1,8 +1,10 @@
 //! Detects the format of a file by its name, else by its first bytes.
 //!
 //! ```text
-//! *.arff, *idx3-ubyte, *.svm, *.libsvm, *.svmlight, *.tsv, *.csv, *.jsonl, *.data with *.label beside it
+//! *.arff, *idx3-ubyte, *.svm, *.libsvm, *.svmlight, *.tsv, *.csv, *.jsonl, *.parquet, *.arrow, *.data with *.label
 //! 00 00 08 …          idx
+//! PAR1                parquet
+//! ARROW1              arrow
 //! @relation or %      arff
 //! 3 5 2, then 1 4 1   triples
 //! 3 5 2, then others  xmc
@@ -35,7 +37,7 @@ pub(super) fn text_format(source: &Source, options: &ReadOptions) -> Result<Form
     let by_content = || {
         let found = by_content(source.head()).filter(|format| format.is_text() || numbers);
         // Any text may start with a brace.
-        found.filter(|format| !format.is_table())
+        found.filter(|format| *format != Format::Jsonl)
     };
     match of_columns(source, options).or_else(|| by_name(source)).or_else(by_content) {
         Some(format) if !format.is_text() => {
@@ -48,9 +50,9 @@ pub(super) fn text_format(source: &Source, options: &ReadOptions) -> Result<Form
 
 /// The format of a table with the given columns.
 fn of_columns(source: &Source, options: &ReadOptions) -> Option<Format> {
-    let named = by_name(source);
+    let named = by_name(source).or_else(|| by_content(source.head()).filter(|format| format.is_binary()));
     if options.columns.is_empty() || named.is_some_and(|format| format != Format::Tsv) {
-        return None;
+        return named.filter(|format| format.is_binary());
     }
     if source.head().trim_ascii_start().starts_with(b"{") {
         return Some(Format::Jsonl);
@@ -78,6 +80,10 @@ fn by_name(source: &Source) -> Option<Format> {
         Some(Format::Csv)
     } else if ends(&[".jsonl", ".ndjson"]) {
         Some(Format::Jsonl)
+    } else if ends(&[".parquet"]) {
+        Some(Format::Parquet)
+    } else if ends(&[".arrow", ".feather", ".ipc"]) {
+        Some(Format::Arrow)
     } else if name.strip_suffix(".data").is_some_and(|stem| source.beside(&format!("{stem}.label")).is_some()) {
         Some(Format::Triples)
     } else {
@@ -86,8 +92,10 @@ fn by_name(source: &Source) -> Option<Format> {
 }
 
 fn by_content(head: &[u8]) -> Option<Format> {
-    if head.starts_with(&[0, 0, 8]) {
-        return Some(Format::Idx);
+    for (start, format) in [(&[0, 0, 8][..], Format::Idx), (b"PAR1", Format::Parquet), (b"ARROW1", Format::Arrow)] {
+        if head.starts_with(start) {
+            return Some(format);
+        }
     }
     let text = String::from_utf8_lossy(whole_words(head));
     let text = text.trim_start_matches('\u{feff}');
