@@ -1,12 +1,12 @@
 // A class: the words of the text that speak for and against it, those that do so in general, its rivals, and how often it occurs.
 
-import { count, h, percent, signed } from "./element";
+import { count, h, head, percent, signed } from "./element";
 import { explain, type Class, type Explanation, type Input, type Word } from "./server";
 
 type Weighed = { word: Word; number: number };
 
 /** Words with a bar each, on one scale: to the right of the axis what speaks for the class, to the left what speaks against it. */
-function bars(title: string, words: Weighed[]): HTMLElement {
+function bars(title: string, unit: string, words: Weighed[]): HTMLElement {
   const numbers = words.map(({ number }) => number);
   const [least, most] = [Math.min(...numbers, 0), Math.max(...numbers, 1e-9)];
   const share = (number: number) => (100 * number) / (most - least);
@@ -21,7 +21,8 @@ function bars(title: string, words: Weighed[]): HTMLElement {
       h("span", { class: "number" }, signed(number)),
     );
   };
-  return h("section", {}, h("h3", {}, title), h("ul", { class: "words", style: `--axis:${share(-least)}%` }, ...words.map(item)));
+  const list = h("ul", { class: "words", style: `--axis:${share(-least)}%` }, ...words.map(item));
+  return h("section", {}, h("h3", {}, title), head("Word", unit), list);
 }
 
 /** The text, its words shaded by how much they say. */
@@ -64,11 +65,11 @@ function about(found: Explanation, input: Input | null, open: (label: string) =>
       `${count(found.count)} of ${count(found.rows)} training rows (${percent(found.count / found.rows)})`,
     ),
     ...(products && input && "text" in input ? [shaded(input.text, products)] : []),
-    ...(products?.length ? [bars("In this text", products)] : []),
+    ...(products?.length ? [bars("In this text", "Adds to the score", products)] : []),
     ...(nothing ? [nothing] : []),
-    bars("In general", weights),
+    bars("In general", "Weight", weights),
     ...(found.rivals.length
-      ? [h("section", {}, h("h3", {}, "Nearest rivals"), h("ul", { class: "rivals" }, ...found.rivals.map(rival)))]
+      ? [h("section", {}, h("h3", {}, "Nearest rivals"), head("Class", "Training rows"), h("ul", { class: "rivals" }, ...found.rivals.map(rival)))]
       : []),
   ];
 }
@@ -77,7 +78,8 @@ function about(found: Explanation, input: Input | null, open: (label: string) =>
 export class Detail {
   readonly element = h("aside", { class: "detail", "aria-label": "About the class", "aria-live": "polite", hidden: true });
   private asked = 0;
-  private label: string | null = null;
+  /** The class that is shown, or about to be. */
+  label: string | null = null;
 
   constructor(
     private readonly failed: (error: unknown) => void,
@@ -87,10 +89,10 @@ export class Detail {
   /** Shows a class; the focus goes there if somebody asked for it. */
   async show(label: string, input: Input | null, focus = true): Promise<void> {
     const asked = ++this.asked;
+    this.label = label;
     try {
       const found = await explain(label, input);
       if (asked !== this.asked) return;
-      this.label = label;
       this.element.replaceChildren(...about(found, input, (rival) => void this.show(rival, input)));
       this.element.hidden = false;
       this.shown(label);

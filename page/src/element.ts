@@ -18,6 +18,9 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+/** What stands above a list: the names of its columns. */
+export const head = (name: string, number: string): HTMLElement => h("p", { class: "head" }, h("span", {}, name), h("span", {}, number));
+
 /** Markup that this server has made, such as its charts. */
 export function markup(html: string): DocumentFragment {
   const template = document.createElement("template");

@@ -3,6 +3,7 @@
 import "./page.css";
 import { classesView } from "./classes";
 import { count, h, markup } from "./element";
+import { address, here, type Keep, type View } from "./place";
 import { card, hasToken, health, keepToken, model, TokenNeeded } from "./server";
 import { trainingView } from "./training";
 import { tryView } from "./try";
@@ -31,16 +32,27 @@ function askForToken(why: string): void {
 }
 
 /** One view a tab; each is made when it is first wanted and kept, so that nothing typed is lost. */
-function tabs(all: [id: string, title: string, make: () => HTMLElement | Promise<HTMLElement>][]): void {
-  const made = new Map<string, HTMLElement>();
+function tabs(all: [id: string, title: string, make: (keep: Keep) => View | Promise<View>][]): void {
+  const made = new Map<string, View>();
   const links = all.map(([id, title]) => h("a", { href: `#${id}` }, title));
   const show = async () => {
-    const at = Math.max(0, all.findIndex(([id]) => location.hash === `#${id}`));
+    const [view, params] = here();
+    const at = Math.max(0, all.findIndex(([id]) => id === view));
     const [id, , make] = all[at]!;
-    links.forEach((link, n) => (n === at ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current")));
+    const link = links[at]!;
+    links.forEach((other) => (other === link ? other.setAttribute("aria-current", "page") : other.removeAttribute("aria-current")));
+    // A tab leads to where it was left.
+    const keep: Keep = (params, step = false) => {
+      link.href = address(id, params);
+      const is_shown = link.getAttribute("aria-current") !== null;
+      if (!is_shown || link.hash === location.hash || (link.hash === `#${id}` && location.hash === "")) return;
+      history[step ? "pushState" : "replaceState"](null, "", link.hash);
+    };
     try {
-      if (!made.has(id)) made.set(id, await make());
-      content.replaceChildren(made.get(id)!);
+      if (!made.has(id)) made.set(id, await make(keep));
+      const { element, open } = made.get(id)!;
+      content.replaceChildren(element);
+      open(params);
     } catch (error) {
       failed(error);
     }
@@ -62,12 +74,15 @@ async function start(): Promise<void> {
       return;
     }
     const found = await model();
+    document.title = `${found.name} · ove`;
     summary.textContent = `${count(found.classes)} classes · ${count(found.features)} ${found.takes_texts ? "words" : "features"} · ${count(found.rows)} training rows`;
     tabs([
-      ["try", "Try it", () => tryView(found, failed)],
-      ["classes", "Classes", () => classesView(failed)],
-      ["model", "The model", async () => h("article", { class: "card" }, markup(await card()))],
+      ["try", "Try it", (keep) => tryView(found, keep, failed)],
+      ["classes", "Classes", (keep) => classesView(keep, failed)],
+      ["model", "The model", async () => ({ element: h("article", { class: "card" }, markup(await card())), open: () => {} })],
     ]);
+    const description = token ? "openapi.json, with the token" : h("a", { href: "openapi.json" }, "openapi.json");
+    document.querySelector("footer")!.replaceChildren("For programs, over HTTP: ", description, ".");
   } catch (error) {
     failed(error);
   }

@@ -6,6 +6,8 @@ export interface Health {
 }
 
 export interface Model {
+  name: string;
+  examples: string[];
   classes: number;
   features: number;
   rows: number;
@@ -16,6 +18,8 @@ export interface Prediction {
   labels: string[];
   names?: string[];
   probabilities: number[];
+  /** How many of the row's features the model knows. */
+  known: number;
 }
 
 export interface Class {
@@ -77,12 +81,12 @@ export const model = (): Promise<Model> => get("model");
 export const card = async (): Promise<string> => (await ask("card")).text();
 export const training = <T>(): Promise<T> => get("training");
 
-export const classes = (prefix: string): Promise<{ classes: Class[]; total: number }> =>
-  get(`classes?limit=30&prefix=${encodeURIComponent(prefix)}`);
+export const classes = (part: string): Promise<{ classes: Class[]; total: number }> =>
+  get(`classes?limit=30&search=${encodeURIComponent(part)}`);
 
 export async function predict(input: Input, top: number): Promise<Prediction> {
   const answer = (await (await ask("predict", { ...input, top })).json()) as { predictions: Prediction[] };
-  return answer.predictions[0] ?? { labels: [], probabilities: [] };
+  return answer.predictions[0] ?? { labels: [], probabilities: [], known: 0 };
 }
 
 export const explain = async (label: string, input: Input | null): Promise<Explanation> =>

@@ -93,6 +93,7 @@ for (const [device, viewport] of [["desk", DESK], ["phone", PHONE]]) {
       assert.ok(names.slice(0, 5).includes("birds"), names.join());
       const shares = (await best.locator(".number").allTextContents()).map(parseFloat);
       assert.deepEqual(shares, shares.toSorted((a, b) => b - a));
+      assert.equal(await page.locator(".ask .head").textContent(), "ClassProbability");
 
       await best.filter({ hasText: "birds" }).click();
       const detail = page.getByRole("complementary", { name: "About the class" });
@@ -122,7 +123,7 @@ for (const [device, viewport] of [["desk", DESK], ["phone", PHONE]]) {
       if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, `model-${device}-${colorScheme}.png`), fullPage: true });
 
       await page.getByRole("link", { name: "Classes" }).click();
-      await page.getByLabel("Class", { exact: true }).fill("Fo");
+      await page.getByLabel("Class", { exact: true }).fill("ORESTR");
       await page.getByText("1 found").waitFor();
       await page.getByRole("button", { name: "forestry" }).click();
       await page.getByRole("heading", { name: "forestry" }).waitFor();
@@ -135,6 +136,86 @@ for (const [device, viewport] of [["desk", DESK], ["phone", PHONE]]) {
     });
   }
 }
+
+test("it opens with its name, what it does and texts to try", { skip }, async () => {
+  const url = await start("serve", model, "--listen", "127.0.0.1:0");
+  const page = await open(url);
+  await page.getByRole("heading", { name: "titles" }).waitFor();
+  await page.getByText("Finds the most probable of 10 classes for a text, and says why. It learned them from 100 texts.").waitFor();
+  const examples = page.getByRole("list", { name: "Examples" }).getByRole("button");
+  assert.equal(await examples.count(), 3);
+  const text = await examples.first().textContent();
+  if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, "opening.png"), fullPage: true });
+  await examples.first().click();
+  await page.locator(".classes button").first().waitFor();
+  assert.equal(await page.getByLabel("Text").inputValue(), text);
+  // The description of what programs may ask.
+  const description = await page.evaluate(async () => (await fetch(document.querySelector("footer a").href)).json());
+  assert.equal(description.paths["/predict"].post.operationId, "predict");
+  assert.equal(description.paths["/predict"].post.requestBody.content["application/json"].examples.one.value.text, text);
+  // Back to where nothing was typed.
+  await page.goBack();
+  await page.waitForFunction(() => document.querySelector("#text").value === "" && document.querySelectorAll(".classes button").length === 0);
+  await close(page);
+});
+
+test("text and class are in the address, which can be shared", { skip }, async () => {
+  const url = await start("serve", model, "--listen", "127.0.0.1:0");
+  const page = await open(url);
+  await page.getByLabel("Text").fill("The flight of owls & 100% larks #1");
+  await page.locator(".classes button").filter({ hasText: "birds" }).click();
+  await page.getByRole("heading", { name: "birds" }).waitFor();
+  const link = page.url();
+  assert.match(link, /#try\?text=The\+flight.*&class=birds$/);
+  await page.goBack();
+  await page.locator(".detail").waitFor({ state: "hidden" });
+  assert.equal(await page.getByLabel("Text").inputValue(), "The flight of owls & 100% larks #1");
+  await page.goForward();
+  await page.getByRole("heading", { name: "birds" }).waitFor();
+  await close(page);
+
+  const other = await open(url);
+  await other.goto(link);
+  await other.reload();
+  await other.getByRole("heading", { name: "birds" }).waitFor();
+  assert.equal(await other.getByLabel("Text").inputValue(), "The flight of owls & 100% larks #1");
+  await other.goto(`${url}/#classes?search=usi`);
+  await other.getByText("1 found").waitFor();
+  assert.deepEqual(await other.locator(".classes .name").allTextContents(), ["music"]);
+  await close(other);
+});
+
+test("a text without a known word says so", { skip }, async () => {
+  const url = await start("serve", model, "--listen", "127.0.0.1:0");
+  const page = await open(url);
+  await page.getByLabel("Text").fill("Qwxyz");
+  await page.getByText("The model knows none of these words").waitFor();
+  await page.getByLabel("Text").fill("Qwxyz flight");
+  await page.waitForFunction(() => document.querySelector(".ask [role=status]").textContent === "");
+  await close(page);
+});
+
+test("long labels wrap on a phone", { skip }, async () => {
+  const rows = join(folder, "long.tsv");
+  const label = (n) => `${"Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft".repeat(2)}-${n}`;
+  writeFileSync(rows, Array.from({ length: 60 }, (_, n) => `word${n % 3} shared\t${label(n % 3)}`).join("\n") + "\n");
+  const long = join(folder, "a-model-with-a-name-that-is-longer-than-a-phone-is-wide-and-has-no-space.model");
+  execFileSync(ove, ["train", rows, "-o", long, "--valid", rows, "--epochs", "20"], { stdio: "ignore" });
+  const url = await start("serve", long, "--listen", "127.0.0.1:0");
+  const page = await open(url, { viewport: PHONE });
+  await page.getByLabel("Text").fill("word1");
+  await page.locator(".classes button").first().click();
+  await page.locator(".detail .rivals button").first().waitFor();
+  await check(page);
+  if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, "long-labels.png"), fullPage: true });
+  for (const tab of ["Classes", "The model"]) {
+    await page.getByRole("link", { name: tab }).click();
+    await page.waitForTimeout(300);
+    await check(page);
+    if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, `long-${tab.replace(" ", "-")}.png`), fullPage: true });
+  }
+  await close(page);
+});
 
 test("by keyboard alone", { skip }, async () => {
   const url = await start("serve", model, "--listen", "127.0.0.1:0");

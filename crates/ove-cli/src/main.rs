@@ -8,6 +8,7 @@
 mod commands;
 mod files;
 mod flags;
+mod help;
 mod run;
 #[cfg(feature = "serve")]
 mod serve;
@@ -15,7 +16,7 @@ mod terminal;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches, Parser};
 
 use commands::Command;
 use run::interrupt;
@@ -30,7 +31,8 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let matches = help::arranged(Cli::command()).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let listening = if cli.command.handles_signals() { Ok(()) } else { interrupt::install() };
     let done = listening.and_then(|()| cli.command.run());
     match done {

@@ -10,6 +10,7 @@ mod evaluate;
 mod generate;
 mod inspect;
 mod names;
+mod overwriting;
 mod predict;
 mod program;
 mod reliability;

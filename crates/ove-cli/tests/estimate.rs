@@ -25,10 +25,26 @@ fn names() {
     assert_eq!(run.stderr, "one-vs-each by closed-form\n");
     assert_eq!(run.ok(), "big cat\t7\t0.77777778\ndog\t2\t0.22222222\n");
     let found = dir.run("estimate counts --json").json();
-    assert_eq!(keys(&found), ["counts", "method", "names", "objective", "probabilities"]);
+    assert_eq!(keys(&found), ["converged", "counts", "gradient", "method", "names", "objective", "probabilities"]);
     assert_eq!(found["names"], serde_json::json!(["big cat", "dog"]));
     dir.create("counts", "7\n2\n");
     assert_eq!(dir.run("estimate counts").ok(), "0\t7\t0.77777778\n1\t2\t0.22222222\n");
+}
+
+/// Measured by the exact gradient, whatever found the estimate.
+#[test]
+fn sampling_says_whether_it_converged() {
+    let dir = Dir::new();
+    dir.create("counts", "50\n10\n20\n");
+    let sampled = |flags: &str| dir.run(&format!("estimate counts --method stochastic {flags}"));
+    let (short, long) = (sampled("--epochs 1 --learning-rate 0.001"), sampled("--epochs 600 --negatives 2"));
+    contains(&short.stderr, "one-vs-each by stochastic: not converged, the gradient is ");
+    contains(&short.stderr, " % of that at equal probabilities; try more --epochs or another --learning-rate");
+    contains(&long.stderr, "one-vs-each by stochastic: converged, the gradient is ");
+    let exact = dir.run("estimate counts --json --method batch").json();
+    assert!(exact["converged"] == true && exact["gradient"].as_f64().unwrap() < 1e-6, "{exact}");
+    assert_eq!(sampled("--json --epochs 1 --learning-rate 0.001").json()["converged"], false);
+    assert_eq!(sampled("--json --objective sampled-softmax").json()["converged"], Value::Null);
 }
 
 /// Proposition 3: with two values Bouchard's bound takes 49 : 4 for 7 : 2.

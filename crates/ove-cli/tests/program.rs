@@ -89,7 +89,7 @@ fn help_names_flags_and_defaults() {
     for (command, flags) in [
         (
             "train",
-            "--output --valid --objective=one-vs-each --epochs=chosen --classes=5 --learning-rate=chosen --memory=8GB",
+            "--output --valid --objective=one-vs-each --epochs=chosen --negatives=5 --learning-rate=chosen --memory=8GB",
         ),
         (
             "train",
@@ -107,7 +107,7 @@ fn help_names_flags_and_defaults() {
         ("generate amazoncat-13k", "--output --seed=0 --scale=1 --json"),
         ("generate shape", "--rows --features --classes --per-row=20 --output --seed=0 --json"),
     ] {
-        let help = dir.run(&format!("{command} --help")).ok();
+        let help = dir.run(&format!("{command} --help-all")).ok();
         contains(&help, &format!("Usage: ove {command} "));
         for flag in flags.split(' ') {
             let (name, default) = flag.split_once('=').unwrap_or((flag, ""));
@@ -117,6 +117,22 @@ fn help_names_flags_and_defaults() {
             assert!(default.is_empty() || own.contains(&format!("[default: {default}")), "{command} {flag}:\n{own}");
         }
     }
+}
+
+/// Two screens, with what most people need first; everything is in `--help-all`.
+#[test]
+fn the_help_of_training_fits_two_screens() {
+    let dir = Dir::new();
+    let help = dir.run("train --help").ok();
+    assert!(help.lines().count() <= 96, "{} lines:\n{help}", help.lines().count());
+    let first = help.split("Options:").nth(1).unwrap().split("\n\n").next().unwrap();
+    for flag in ["--output", "--text", "--label", "--label-separator", "--valid"] {
+        contains(first, flag);
+    }
+    contains(&help, "ove train --help-all");
+    assert!(!help.contains("--power"), "{help}");
+    contains(&dir.run("train --help-all").ok(), "--power");
+    assert_eq!(dir.run("train -h").ok(), help);
 }
 
 #[test]

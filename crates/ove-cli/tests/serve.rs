@@ -128,7 +128,11 @@ fn texts_are_predicted_as_on_the_command_line() {
     let answer = server.predict(json!({ "text": "fish of the sea", "top": 2 })).json();
     dir.create("text", "fish of the sea\n");
     let expected = dir.run("predict titles.model text --top 2 --json").json();
-    assert_eq!(answer["predictions"][0], expected);
+    for key in ["labels", "probabilities"] {
+        assert_eq!(answer["predictions"][0][key], expected[key]);
+    }
+    assert_eq!(answer["predictions"][0]["known"], 4);
+    assert_eq!(server.predict(json!({ "text": "nothing known" })).json()["predictions"][0]["known"], 0);
     assert_eq!(answer["predictions"][0]["labels"][0], "sea");
 
     // Many come back in order, cut into pieces on the way.
@@ -202,7 +206,7 @@ fn a_class_is_explained_by_its_words() {
     let without = server.post("/explain", &json!({ "class": "house" })).json();
     assert!(without.get("row").is_none() && without.get("name").is_none());
     let error = server.post("/explain", &json!({ "class": "moon" })).error(404);
-    assert_eq!(error, "class: the model has no `moon`; GET /classes?prefix= lists those it has");
+    assert_eq!(error, "class: the model has no `moon`; GET /classes?search= lists those it has");
 }
 
 #[test]
@@ -215,6 +219,8 @@ fn what_can_be_asked_of_a_model() {
     assert_eq!(model["options"]["scores"]["objective"], "one-vs-each");
     let classes = |query: &str| server.get(&format!("/classes?{query}")).json();
     assert_eq!(classes("prefix=F")["classes"], json!([{ "class": "forest", "count": 3 }]));
+    assert_eq!(classes("search=RES")["classes"], json!([{ "class": "forest", "count": 3 }]));
+    assert_eq!(classes("prefix=f&search=q")["total"], 0);
     assert_eq!(classes("prefix=oce")["classes"], json!([{ "class": "sea", "count": 3, "name": "Oceans" }]));
     assert_eq!((&classes("limit=2")["total"], classes("limit=2")["classes"].as_array().unwrap().len()), (&json!(3), 2));
     assert_eq!(server.get("/classes?limit=0").error(400), "`limit` must be a number from 1 to 100, got 0");

@@ -1,9 +1,5 @@
 //! `ove train`: flags, files and messages.
 
-use std::io::{BufRead, BufReader};
-use std::process::Stdio;
-use std::time::Duration;
-
 use crate::util::*;
 
 #[test]
@@ -200,31 +196,6 @@ fn a_run_that_fails_keeps_the_old_model() {
     contains(&stderr, "\nerror: training diverged in epoch ");
     assert!(dir.bytes("fruit.model") == before);
     assert_eq!(dir.files(), ["fruit.model", "fruit.svm"]);
-}
-
-#[cfg(unix)]
-#[test]
-fn ctrl_c_keeps_what_was_reached() {
-    let dir = Dir::with_big_data();
-    let mut child = dir
-        .command("train big.svm -o m --epochs 1000000")
-        .stderr(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    // Training starts after this line.
-    let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
-    contains(&stderr.next().unwrap().unwrap(), "5000 rows");
-    std::thread::sleep(Duration::from_millis(1000));
-    signal(&child, "-INT");
-    assert_eq!(code_within(&mut child, Duration::from_secs(10)), Some(130));
-    let said: Vec<String> = stderr.map(Result::unwrap).collect();
-    assert_eq!(said.last().unwrap(), "stopped before the end; the model so far was saved");
-
-    assert_eq!(dir.files(), ["big.svm", "m"]);
-    contains(&dir.run("inspect m").ok(), "\ntraining was stopped before the end\n");
-    let error = dir.run("evaluate m big.svm --json").json()["error"].as_f64().unwrap();
-    assert!(error < 0.9, "{error} is no better than chance");
 }
 
 #[test]

@@ -23,5 +23,5 @@ mod _ove {
     #[pymodule_export]
     use super::text::{TextRows, fit_text};
     #[pymodule_export]
-    use super::train::train;
+    use super::train::{many_classes, train};
 }

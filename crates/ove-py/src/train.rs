@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use numpy::PyReadonlyArray1;
+use ove::data::Doubt;
 use ove::train::{Event, FitData, FitStart, Stop};
 use ove::{Examples, Labels};
 use pyo3::exceptions::PyValueError;
@@ -52,6 +53,12 @@ pub fn train(
         })
     };
     watched(py, progress, work)?.map(Model::new)
+}
+
+/// What to say if there are nearly as many classes as rows.
+#[pyfunction]
+pub fn many_classes(classes: Vec<String>, rows: usize) -> Option<String> {
+    Doubt::many_classes(&classes, rows).map(|doubt| doubt.to_string())
 }
 
 /// Passes progress on. A stop means that Python raised an exception, so that no model is wanted.

@@ -262,7 +262,7 @@ def test_every_objective_and_sampler_learns(rows):
             assert ove.OneVsEachClassifier(objective, **settings).fit(x, y).score(x, y) > 0.75
     for sampler in ("systematic", "uniform", "frequency", "rivals"):
         for objective in ("one-vs-each", "sampled-softmax"):
-            settings = {"sampler": sampler, "classes": 2, "epochs": 30}
+            settings = {"sampler": sampler, "negatives": 2, "epochs": 30}
             assert ove.OneVsEachClassifier(objective, **settings).fit(x, y).score(x, y) > 0.75
 
 

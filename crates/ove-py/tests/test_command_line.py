@@ -92,7 +92,7 @@ def test_the_same_model_as_by_the_command_line(data, name, tmp_path):
     file = tmp_path / ("data.tsv" if estimator is ove.TextClassifier else "data.svm")
     file.write_text("".join(f"{line}\n" for line in lines))
     form = ["--format", "tsv"] if file.suffix == ".tsv" else []
-    command = [os.environ["OVE"], "train", file, "-o", tmp_path / "theirs", *form, *flags(SETTINGS[name])]
+    command = [os.environ["OVE"], "train", file, "-o", tmp_path / "theirs", "--no-examples", *form, *flags(SETTINGS[name])]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     estimator(**SETTINGS[name]).fit(x, y).save(tmp_path / "ours")

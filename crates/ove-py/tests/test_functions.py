@@ -98,7 +98,7 @@ def test_probabilities_are_shares():
 
 def test_by_sampling_and_by_bouchard():
     counts = [700, 200, 100]
-    sampled = ove.CategoricalEstimator(method="stochastic", classes=1, epochs=30).fit_counts(counts)
+    sampled = ove.CategoricalEstimator(method="stochastic", negatives=1, epochs=30).fit_counts(counts)
     np.testing.assert_allclose(sampled.probabilities_, [0.7, 0.2, 0.1], atol=0.03)
     two = ove.CategoricalEstimator("bouchard").fit_counts([3, 1])
     np.testing.assert_allclose(two.probabilities_, [0.9, 0.1], rtol=1e-9)

@@ -4,8 +4,10 @@ import ast
 import inspect
 import json
 import re
+import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import ove
@@ -120,7 +122,7 @@ def test_settings_outside_their_range(rows, settings, words):
     [
         ({"scores": "trees", "batch": 64}, "`batch` is a setting of the stochastic solver, which trees do not use"),
         ({"trees": 3, "sampler": "rivals"}, "`sampler` is a setting of the stochastic solver, which trees do not use"),
-        ({"solver": "batch", "classes": 7}, "`classes` is a setting of the stochastic solver, which the batch solver"),
+        ({"solver": "batch", "negatives": 7}, "`negatives` is a setting of the stochastic solver, which the batch solver"),
         ({"solver": "batch", "epochs": 3}, "`epochs` is a setting of the stochastic solver and of trees, which"),
         ({"solver": "batch", "learning_rate": 1}, "`learning_rate` is a setting of the stochastic solver and of trees"),
         ({"tolerance": 0.1}, "`tolerance` is a setting of the batch solver, which the stochastic solver does not use"),
@@ -146,6 +148,37 @@ def test_settings_of_texts(texts):
     ]:
         with pytest.raises(ValueError, match=re.escape(words)):
             ove.TextClassifier(**settings).fit(*texts)
+
+
+def test_slips_are_told_what_to_do_instead(texts):
+    table = pd.DataFrame({"title": texts[0]})
+    for settings, given, words in [
+        ({"ngrams": (1, 2)}, texts[0], "`ngrams` must be the length of the longest n-gram, got (1, 2); 2 is what"),
+        ({"classes": ["sea", "wood"]}, texts[0], "`classes` must be left out, got ['sea', 'wood']: labels are learned"),
+        ({"classes": 3, "negatives": 3}, texts[0], "`classes` must be left out beside `negatives`"),
+        ({}, table, "`X` must be a list or one column of texts, got a table of shape (240, 1); pass one column, such as X['title']"),
+        ({}, table.to_numpy(), "`X` must be a list or one column of texts, got a table of shape (240, 1)"),
+        ({}, "one text", "`X` must be a list of texts, got the one text 'one text'; pass ['one text']"),
+        ({}, [*texts[0][:-1], None], "got None in row 239; replace missing texts by ''"),
+    ]:
+        with pytest.raises(ValueError, match=re.escape(words)):
+            ove.TextClassifier(**settings).fit(given, texts[1])
+
+
+def test_negatives_under_their_former_name(rows):
+    new = ove.OneVsEachClassifier(negatives=2, epochs=1).fit(*rows)
+    with pytest.warns(FutureWarning, match="`classes` is now called `negatives`"):
+        old = ove.OneVsEachClassifier(classes=2, epochs=1).fit(*rows)
+    np.testing.assert_array_equal(old.coef_, new.coef_)
+    assert old.settings_["negatives"] == 2 and "classes" not in old.settings_
+
+
+def test_texts_and_labels_that_are_swapped_are_doubted(texts):
+    with pytest.warns(ove.DataWarning, match=r"`y` has 2\d\d classes for 240 rows, such as `.*`; are texts and labels swapped\?"):
+        ove.TextClassifier().fit(texts[1], texts[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ove.TextClassifier().fit(*texts)
 
 
 def test_settings_of_counts():

@@ -71,15 +71,21 @@ fn figure(chart: Chart, caption: &str) -> Block {
 /// Settings as names and values; settings without a value are left out.
 fn settings(prefix: &str, value: Value) -> Vec<(String, String)> {
     let Value::Object(object) = value else { return Vec::new() };
-    let pairs = object.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| {
+    let pairs = object.into_iter().filter(|(_, value)| !value.is_null()).flat_map(|(name, value)| {
         let name = format!("{prefix} {name}").trim().replace('_', "-");
         let value = match value {
             Value::String(text) => text,
             Value::Bool(is) => (if is { "yes" } else { "no" }).into(),
             Value::Array(list) => format!("{} values", list.len()),
+            // A choice with settings of its own: its name, then these.
+            Value::Object(mut choice) => {
+                let kind = choice.remove("kind").and_then(|kind| kind.as_str().map(str::to_owned));
+                let own = settings(if kind.is_some() { "" } else { &name }, Value::Object(choice));
+                return kind.map(|kind| (name, kind)).into_iter().chain(own).collect();
+            }
             other => other.to_string(),
         };
-        (name, value)
+        vec![(name, value)]
     });
     pairs.collect()
 }

@@ -71,7 +71,7 @@ fn bare_loop(data: &Dataset) -> f64 {
 /// Trains for an epoch, or until the limit; the clock starts once the table is there.
 fn training(data: &Dataset, objective: Objective) -> ove::Result<f64> {
     let options = TrainOptions::from_settings(&json!({
-        "objective": objective.name(), "classes": SAMPLED, "batch": 1, "epochs": 1, "step": "sgd",
+        "objective": objective.name(), "negatives": SAMPLED, "batch": 1, "epochs": 1, "step": "sgd",
     }))?;
     // From within the pool, which would else be entered for every row.
     with_threads(1, || {

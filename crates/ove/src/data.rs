@@ -5,6 +5,7 @@
 
 mod columns;
 mod dataset;
+mod doubts;
 mod examples;
 pub(crate) mod labels;
 pub(crate) mod mapped_rows;
@@ -13,6 +14,7 @@ mod skipped;
 
 pub use columns::Columns;
 pub use dataset::Dataset;
+pub use doubts::Doubt;
 pub use examples::Examples;
 pub use labels::Labels;
 pub use rows::{Row, Rows};

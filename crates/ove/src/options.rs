@@ -197,7 +197,8 @@ names!(SolverKind, "solver", { Stochastic => "stochastic", Batch => "batch" });
 #[non_exhaustive]
 pub struct StochasticOptions {
     /// Number of negatives per visit of a row.
-    pub classes: usize,
+    #[serde(alias = "classes")]
+    pub negatives: usize,
     /// The distribution that negatives are drawn from.
     pub sampler: SamplerKind,
     /// For the frequency sampler: the exponent of the class counts.
@@ -238,7 +239,7 @@ impl Default for FactoredOptions {
         // often frequent classes.
         let bound = BoundOptions { objective: Objective::SampledSoftmax, ..BoundOptions::default() };
         let stochastic =
-            StochasticOptions { classes: 50, sampler: SamplerKind::Frequency, ..StochasticOptions::default() };
+            StochasticOptions { negatives: 50, sampler: SamplerKind::Frequency, ..StochasticOptions::default() };
         FactoredOptions { bound, stochastic, rank: 64 }
     }
 }
@@ -252,7 +253,7 @@ impl Default for TreeOptions {
 impl Default for StochasticOptions {
     fn default() -> Self {
         StochasticOptions {
-            classes: 5,
+            negatives: 5,
             sampler: SamplerKind::Systematic,
             power: 0.75,
             batch: 256,
@@ -446,12 +447,12 @@ impl TrainOptions {
 
 impl StochasticOptions {
     fn check(&self, objective: Objective) -> Result<()> {
-        at_least_one("classes", Some(self.classes))?;
+        at_least_one("negatives", Some(self.negatives))?;
         at_least_one("batch", Some(self.batch))?;
         at_least_zero("power", Some(self.power))?;
-        if objective == Objective::Merged && self.sampler == SamplerKind::Rivals && self.classes < 2 {
+        if objective == Objective::Merged && self.sampler == SamplerKind::Rivals && self.negatives < 2 {
             let must = "be at least 2 for the objective merged with the sampler rivals";
-            return Err(Error::setting("classes", must, self.classes));
+            return Err(Error::setting("negatives", must, self.negatives));
         }
         match self.schedule {
             Schedule::Geometric(factor) if !(factor > 0.0 && factor <= 1.0) => {

@@ -37,7 +37,7 @@ fn kinds() -> Vec<Value> {
         changed(json!({ "step": "sgd", "learning_rate": 0.5, "schedule": 0.7 })),
         changed(json!({ "step": "sgd", "l2": 500.0, "schedule": 1.0 })),
         changed(json!({ "cells": 500, "penalty_on_bias": false })),
-        changed(json!({ "objective": "merged", "sampler": "rivals", "classes": 6 })),
+        changed(json!({ "objective": "merged", "sampler": "rivals", "negatives": 6 })),
         changed(json!({ "objective": "sampled-softmax", "sampler": "uniform" })),
         changed(json!({ "objective": "softmax", "class_weight": "balanced" })),
         changed(json!({ "rank": 5 })),
@@ -218,7 +218,10 @@ fn a_checkpoint_of_another_layout_is_refused() {
     let changed = [&bytes[..at], b"2", &bytes[at + 1..]].concat();
     fs::write(&path, changed).unwrap();
     let refused = Saved::open(&path).unwrap_err().to_string();
-    assert!(refused.ends_with("it has layout version 2, and this program reads version 3"), "{refused}");
+    assert!(
+        refused.contains("it has layout version 2, and this program reads version 3; finish the run with"),
+        "{refused}"
+    );
 }
 
 #[test]

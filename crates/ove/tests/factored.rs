@@ -91,7 +91,7 @@ fn a_step_is_the_gradient_by_finite_differences() {
     let (data, numbers) = (tiny(), some_numbers());
     for objective in [Objective::Softmax, Objective::OneVsEach, Objective::SampledSoftmax] {
         // All classes are visited, each for itself.
-        let settings = json!({ "rank": RANK, "objective": objective.name(), "classes": CLASSES - 1, "batch": 7 });
+        let settings = json!({ "rank": RANK, "objective": objective.name(), "negatives": CLASSES - 1, "batch": 7 });
         let own = json!({ "step": "sgd", "learning_rate": 1.0, "epochs": 1, "schedule": 1.0, "l2": 0.0 });
         let (options, scores) = (options(with(&settings, own)), scores_of(&numbers));
         let start = Start { scores: Some(&scores), ..Start::default() };
@@ -165,7 +165,7 @@ fn low_rank(rows: usize, seed: u64) -> Dataset {
 #[test]
 fn few_numbers_per_class_learn_what_has_low_rank() {
     let (train, test) = (low_rank(6000, 0), low_rank(1000, 1));
-    let settings = json!({ "rank": 4, "epochs": 10, "learning_rate": 0.5, "classes": 20 });
+    let settings = json!({ "rank": 4, "epochs": 10, "learning_rate": 0.5, "negatives": 20 });
     let model = fitted::model(&train, settings);
     // A linear model would have 60 × 120.
     assert_eq!(model.weight_count(), 4 * (60 + 120) + 120);
@@ -326,7 +326,7 @@ fn grow(model: &Model, data: &Dataset, settings: Value) -> Model {
 #[test]
 fn a_model_goes_on_with_new_rows_features_and_classes() {
     let old = low_rank(3000, 0);
-    let first = fitted::model(&old, json!({ "rank": 8, "epochs": 5, "learning_rate": 0.1, "classes": 20 }));
+    let first = fitted::model(&old, json!({ "rank": 8, "epochs": 5, "learning_rate": 0.1, "negatives": 20 }));
     // Rows of old classes, and of two new ones that are told by two new features.
     let mut new = Dataset::new(62, old.classes.iter().cloned().chain(["north".into(), "south".into()]).collect());
     for n in 0..1500 {

@@ -38,7 +38,7 @@ fn settings_choose_the_scores_that_have_them() {
         (json!({ "merge": 3 }), "linear"),
         (json!({ "penalty_on_bias": false }), "linear"),
         (json!({ "cells": 100 }), "linear"),
-        (json!({ "classes": 7 }), "linear"),
+        (json!({ "negatives": 7 }), "linear"),
         (json!({ "sampler": "rivals" }), "linear"),
         (json!({ "power": 0.5 }), "linear"),
         (json!({ "batch": 1 }), "linear"),
@@ -50,7 +50,7 @@ fn settings_choose_the_scores_that_have_them() {
         (json!({ "scores": "linear", "solver": "batch", "objective": "bouchard" }), "batch"),
         (json!({ "rank": 8 }), "factored"),
         (json!({ "scores": "factored" }), "factored"),
-        (json!({ "rank": 8, "objective": "one-vs-each", "classes": 3, "solver": "stochastic" }), "factored"),
+        (json!({ "rank": 8, "objective": "one-vs-each", "negatives": 3, "solver": "stochastic" }), "factored"),
         (json!({ "trees": 2 }), "trees"),
         (json!({ "scores": "trees", "epochs": 3 }), "trees"),
         // As it was called before.
@@ -65,7 +65,7 @@ fn settings_choose_the_scores_that_have_them() {
 #[test]
 fn settings_are_what_they_say() {
     let found = options(json!({
-        "objective": "merged", "merge": 4, "penalty-on-bias": false, "classes": 7, "sampler": "uniform", "power": 0.5,
+        "objective": "merged", "merge": 4, "penalty-on-bias": false, "negatives": 7, "sampler": "uniform", "power": 0.5,
         "batch": 9, "step": "sgd", "schedule": "0.5", "cells": 99, "epochs": 6, "learning-rate": 0.25, "l2": 0.125,
         "class-weight": [1.0, 2.0], "seed": 11, "calibrate": true, "memory": "2GB",
     }));
@@ -75,7 +75,7 @@ fn settings_are_what_they_say() {
     let bound = found.bound().unwrap();
     assert_eq!((bound.objective, bound.merge, bound.penalty_on_bias), (Objective::Merged, 4, false));
     let stochastic = found.stochastic().unwrap();
-    assert_eq!((stochastic.classes, stochastic.batch, stochastic.power), (7, 9, 0.5));
+    assert_eq!((stochastic.negatives, stochastic.batch, stochastic.power), (7, 9, 0.5));
     assert_eq!((stochastic.sampler, stochastic.schedule), (SamplerKind::Uniform, Schedule::Geometric(0.5)));
     assert_eq!(stochastic.step.name(), "sgd");
     let Some(ScoreOptions::Linear(linear)) = &found.scores else { panic!("linear scores") };
@@ -92,12 +92,12 @@ fn settings_are_what_they_say() {
     assert_eq!(trees.trees, 4);
     let Some(ScoreOptions::Factored(factored)) = options(json!({ "rank": 4 })).scores else { panic!("vectors") };
     assert_eq!((factored.rank, factored.bound.objective), (4, Objective::SampledSoftmax));
-    assert_eq!((factored.stochastic.classes, factored.stochastic.sampler), (50, SamplerKind::Frequency));
+    assert_eq!((factored.stochastic.negatives, factored.stochastic.sampler), (50, SamplerKind::Frequency));
 }
 
 #[test]
 fn a_setting_that_nothing_uses_is_refused() {
-    let stochastic = ["classes", "sampler", "power", "batch", "step", "schedule"];
+    let stochastic = ["negatives", "sampler", "power", "batch", "step", "schedule"];
     let value = |name: &str| match name {
         "sampler" => json!("rivals"),
         "step" => json!("sgd"),
@@ -202,8 +202,8 @@ fn values_out_of_range_are_refused_with_the_range() {
         (json!({ "learning-rate": -0.5 }), "`learning-rate` must be a positive number, got -0.5".into()),
         (json!({ "epochs": 0 }), "`epochs` must be at least 1, got 0".into()),
         (json!({ "class_weight": [1.0, -1.0] }), format!("`class-weight` must {negative}")),
-        (json!({ "classes": 0 }), "`classes` must be at least 1, got 0".into()),
-        (json!({ "rank": 3, "classes": 0 }), "`classes` must be at least 1, got 0".into()),
+        (json!({ "negatives": 0 }), "`negatives` must be at least 1, got 0".into()),
+        (json!({ "rank": 3, "negatives": 0 }), "`negatives` must be at least 1, got 0".into()),
         (json!({ "batch": 0 }), "`batch` must be at least 1, got 0".into()),
         (json!({ "cells": 0 }), "`cells` must be at least 1, got 0".into()),
         (json!({ "power": -1 }), format!("`power` must {negative}")),
@@ -214,8 +214,8 @@ fn values_out_of_range_are_refused_with_the_range() {
         (json!({ "solver": "batch", "tolerance": 0 }), "`tolerance` must be a positive number, got 0".into()),
         (json!({ "solver": "batch", "iterations": 0 }), "`iterations` must be at least 1, got 0".into()),
         (
-            json!({ "objective": "merged", "sampler": "rivals", "classes": 1 }),
-            "`classes` must be at least 2 for the objective merged with the sampler rivals, got 1".into(),
+            json!({ "objective": "merged", "sampler": "rivals", "negatives": 1 }),
+            "`negatives` must be at least 2 for the objective merged with the sampler rivals, got 1".into(),
         ),
     ] {
         assert_eq!(refused(settings.clone()), expected, "{settings}");
@@ -239,7 +239,7 @@ fn values_of_another_type_are_refused_with_the_type() {
         (json!({ "l2": "little" }), "`l2` must be a number, got \"little\""),
         (json!({ "learning_rate": [1] }), "`learning-rate` must be a number, got [1]"),
         (json!({ "calibrate": 3 }), "`calibrate` must be true or false, got 3"),
-        (json!({ "classes": -3 }), "`classes` must be an integer of at least 1, got -3"),
+        (json!({ "negatives": -3 }), "`negatives` must be an integer of at least 1, got -3"),
         (json!({ "trees": "2" }), "`trees` must be an integer of at least 1, got \"2\""),
         (json!({ "rank": 2.5 }), "`rank` must be an integer of at least 1, got 2.5"),
         (json!({ "power": "half" }), "`power` must be a number, got \"half\""),
@@ -271,19 +271,23 @@ fn values_of_another_type_are_refused_with_the_type() {
 /// A model that goes on keeps what is not given.
 #[test]
 fn settings_change_options_that_are_there() {
-    let first = options(json!({ "objective": "merged", "classes": 7, "epochs": 3, "seed": 5 }));
-    let second = first.clone().with_settings(&json!({ "classes": 9, "l2": 0.5 })).unwrap();
+    let first = options(json!({ "objective": "merged", "negatives": 7, "epochs": 3, "seed": 5 }));
+    let second = first.clone().with_settings(&json!({ "negatives": 9, "l2": 0.5 })).unwrap();
     let stochastic = second.stochastic().unwrap();
-    assert_eq!((second.objective(), stochastic.classes), (Some(Objective::Merged), 9));
+    assert_eq!((second.objective(), stochastic.negatives), (Some(Objective::Merged), 9));
     assert_eq!((second.epochs, second.seed, second.l2), (Some(3), 5, Some(0.5)));
     assert_eq!(first.clone().with_settings(&json!({})).unwrap(), first);
+    // Under its former name, also in the cards of models.
+    assert_eq!(first.clone().with_settings(&json!({ "classes": 9, "l2": 0.5 })).unwrap(), second);
+    let card = serde_json::to_string(&second).unwrap().replace("\"negatives\"", "\"classes\"");
+    assert_eq!(serde_json::from_str::<TrainOptions>(&card).unwrap(), second);
     // Other scores begin with their own defaults.
     let trees = first.clone().with_settings(&json!({ "scores": "trees" })).unwrap();
     assert_eq!((chosen(&trees), trees.epochs), ("trees", Some(3)));
     let rank = first.with_settings(&json!({ "rank": 3 })).unwrap_err().to_string();
     assert_eq!(rank, "`rank` is a setting of factored scores, which linear scores do not use");
     // The solver may change, and takes its defaults then.
-    let batch = options(json!({ "objective": "merged", "classes": 7 })).with_settings(&json!({ "solver": "batch" }));
+    let batch = options(json!({ "objective": "merged", "negatives": 7 })).with_settings(&json!({ "solver": "batch" }));
     assert_eq!(chosen(&batch.unwrap()), "batch");
 }
 

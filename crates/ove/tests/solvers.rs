@@ -121,7 +121,7 @@ fn a_view_of_rows_is_those_rows() {
 fn shared_cells_learn_nearly_as_much() {
     let (train, test) = (sparse(Sparse { rows: 4000, ..SHAPE }, 1, 0), sparse(SHAPE, 1, 1));
     let precision = |cells: Option<usize>| {
-        let linear = trained(&train, json!({ "cells": cells, "learning_rate": 0.5, "classes": 10 }));
+        let linear = trained(&train, json!({ "cells": cells, "learning_rate": 0.5, "negatives": 10 }));
         let model = linear.into_model(&train, &Examples::of(&train));
         assert_eq!((model.features(), model.classes()), (300, 40));
         let best = model.top_k(test.rows(), 1);
@@ -140,7 +140,7 @@ fn shared_cells_learn_nearly_as_much() {
 fn a_sampled_softmax_of_all_classes_is_the_softmax() {
     let data = sparse(SHAPE, 1, 0);
     let with = |objective, sampler, classes| {
-        trained(&data, json!({ "objective": objective, "sampler": sampler, "classes": classes, "epochs": 1 }))
+        trained(&data, json!({ "objective": objective, "sampler": sampler, "negatives": classes, "epochs": 1 }))
     };
     let exact = with("softmax", "systematic", 5);
     for sampler in ["uniform", "rivals"] {
@@ -159,7 +159,7 @@ fn a_sampled_softmax_is_too_small_on_average() {
     let data = sparse(SHAPE, 1, 0);
     let at_zero = |classes: usize| {
         let first = |seed: u64| {
-            let settings = json!({ "classes": classes, "epochs": 1, "batch": 600, "seed": seed });
+            let settings = json!({ "negatives": classes, "epochs": 1, "batch": 600, "seed": seed });
             let own = json!({ "objective": "sampled-softmax", "sampler": "rivals" });
             -trained(&data, with(&settings, own)).trace[0].bound / 600.0
         };
@@ -175,7 +175,7 @@ fn a_sampled_softmax_is_too_small_on_average() {
 fn merged_rivals_are_a_bound() {
     let data = sparse(SHAPE, 1, 0);
     let first = |classes: usize, seed: u64| {
-        let settings = json!({ "objective": "merged", "sampler": "rivals", "classes": classes, "seed": seed });
+        let settings = json!({ "objective": "merged", "sampler": "rivals", "negatives": classes, "seed": seed });
         trained(&data, with(&settings, json!({ "epochs": 1, "batch": 600 }))).trace[0].bound / 600.0
     };
     let of = |c: f64| -c.ln_1p() - (39.0 - c) * 2f64.ln();
@@ -185,7 +185,7 @@ fn merged_rivals_are_a_bound() {
         assert!(few > of(1.0) && few < of(4.0), "{few}");
         assert!(more > of(4.0) && more < of(20.0) && more < -40f64.ln(), "{more}");
     }
-    let all = trained(&data, json!({ "objective": "merged", "sampler": "rivals", "classes": 90, "epochs": 1 }));
+    let all = trained(&data, json!({ "objective": "merged", "sampler": "rivals", "negatives": 90, "epochs": 1 }));
     let exact = trained(&data, json!({ "objective": "softmax", "epochs": 1 }));
     for (a, b) in all.scores.linear().unwrap().table().iter().zip(exact.scores.linear().unwrap().table()) {
         assert!((a - b).abs() < 1e-5, "{a} {b}");
@@ -225,7 +225,7 @@ fn check_unbiased(data: &Dataset, class_weights: &[f64]) {
         }
     }
     for &sampler in SamplerKind::ALL {
-        let settings = json!({ "sampler": sampler.name(), "classes": 2, "batch": 30, "epochs": 1, "step": "sgd" });
+        let settings = json!({ "sampler": sampler.name(), "negatives": 2, "batch": 30, "epochs": 1, "step": "sgd" });
         let own = json!({ "learning_rate": 1e-3, "schedule": 1.0, "class_weight": class_weights });
         let mut options = options(with(&settings, own));
         // The rate is divided by the classes that a drawn one stands for.
@@ -271,7 +271,7 @@ fn stochastic_reaches_the_batch_maximum() {
         let exact = trained(&data, with(&base, json!({ "solver": "batch", "tolerance": 1e-8 })));
         assert!(exact.finished);
         let rate = if step == StepKind::Sgd { 0.01 } else { 0.3 };
-        let own = json!({ "step": step.name(), "learning_rate": rate, "classes": 1, "batch": 10, "epochs": 400 });
+        let own = json!({ "step": step.name(), "learning_rate": rate, "negatives": 1, "batch": 10, "epochs": 400 });
         let sampled = trained(&data, with(&base, own));
         let cost = |scores: Scores| {
             let linear = linear_of(scores);
@@ -488,7 +488,7 @@ fn an_objective_far_below_that_of_nothing_is_an_error() {
         ("softmax", 300.0, 0.05),
     ] {
         let with = |rate: f64| {
-            let own = json!({ "objective": objective, "sampler": "rivals", "classes": 12, "step": "sgd" });
+            let own = json!({ "objective": objective, "sampler": "rivals", "negatives": 12, "step": "sgd" });
             run(Examples::of(&data), &options(with(&own, json!({ "learning_rate": rate, "epochs": 2 }))))
         };
         assert!(matches!(with(rate), Err(Error::Diverged { epoch: 1, .. })), "{objective}: {:?}", with(rate).err());
@@ -544,5 +544,5 @@ fn what_does_not_fit_together_is_an_error() {
         message(good, json!({ "cells": 9, "solver": "batch" })),
         "`cells` must be left out for the batch solver, whose weights are dense, got 9"
     );
-    assert_eq!(message(good, json!({ "classes": 0 })), "`classes` must be at least 1, got 0");
+    assert_eq!(message(good, json!({ "negatives": 0 })), "`negatives` must be at least 1, got 0");
 }

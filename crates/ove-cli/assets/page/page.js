@@ -10,6 +10,8 @@ function h(tag, attributes = {}, ...children) {
 	element.append(...children.filter((child) => child instanceof Node || typeof child === "string"));
 	return element;
 }
+/** What stands above a list: the names of its columns. */
+var head = (name, number) => h("p", { class: "head" }, h("span", {}, name), h("span", {}, number));
 /** Markup that this server has made, such as its charts. */
 function markup(html) {
 	const template = document.createElement("template");
@@ -59,14 +61,15 @@ var health = () => get("health");
 var model = () => get("model");
 var card = async () => (await ask("card")).text();
 var training = () => get("training");
-var classes = (prefix) => get(`classes?limit=30&prefix=${encodeURIComponent(prefix)}`);
+var classes = (part) => get(`classes?limit=30&search=${encodeURIComponent(part)}`);
 async function predict(input, top) {
 	return (await (await ask("predict", {
 		...input,
 		top
 	})).json()).predictions[0] ?? {
 		labels: [],
-		probabilities: []
+		probabilities: [],
+		known: 0
 	};
 }
 var explain = async (label, input) => (await ask("explain", {
@@ -76,7 +79,7 @@ var explain = async (label, input) => (await ask("explain", {
 })).json();
 // src/detail.ts
 /** Words with a bar each, on one scale: to the right of the axis what speaks for the class, to the left what speaks against it. */
-function bars(title, words) {
+function bars(title, unit, words) {
 	const numbers = words.map(({ number }) => number);
 	const [least, most] = [Math.min(...numbers, 0), Math.max(...numbers, 1e-9)];
 	const share = (number) => 100 * number / (most - least);
@@ -91,10 +94,11 @@ function bars(title, words) {
 			"aria-hidden": "true"
 		}, bar), h("span", { class: "number" }, signed(number)));
 	};
-	return h("section", {}, h("h3", {}, title), h("ul", {
+	const list = h("ul", {
 		class: "words",
 		style: `--axis:${share(-least)}%`
-	}, ...words.map(item)));
+	}, ...words.map(item));
+	return h("section", {}, h("h3", {}, title), head("Word", unit), list);
 }
 /** The text, its words shaded by how much they say. */
 function shaded(text, words) {
@@ -137,10 +141,10 @@ function about(found, input, open) {
 		h("h2", { tabindex: "-1" }, name),
 		h("p", { class: "quiet" }, name !== found.class && `${found.class} · `, `${count(found.count)} of ${count(found.rows)} training rows (${percent(found.count / found.rows)})`),
 		...products && input && "text" in input ? [shaded(input.text, products)] : [],
-		...products?.length ? [bars("In this text", products)] : [],
+		...products?.length ? [bars("In this text", "Adds to the score", products)] : [],
 		...nothing ? [nothing] : [],
-		bars("In general", weights),
-		...found.rivals.length ? [h("section", {}, h("h3", {}, "Nearest rivals"), h("ul", { class: "rivals" }, ...found.rivals.map(rival)))] : []
+		bars("In general", "Weight", weights),
+		...found.rivals.length ? [h("section", {}, h("h3", {}, "Nearest rivals"), head("Class", "Training rows"), h("ul", { class: "rivals" }, ...found.rivals.map(rival)))] : []
 	];
 }
 /** A place for classes, one at a time. */
@@ -154,6 +158,7 @@ var Detail = class {
 		hidden: true
 	});
 	asked = 0;
+	/** The class that is shown, or about to be. */
 	label = null;
 	constructor(failed, shown = () => {}) {
 		this.failed = failed;
@@ -162,10 +167,10 @@ var Detail = class {
 	/** Shows a class; the focus goes there if somebody asked for it. */
 	async show(label, input, focus = true) {
 		const asked = ++this.asked;
+		this.label = label;
 		try {
 			const found = await explain(label, input);
 			if (asked !== this.asked) return;
-			this.label = label;
 			this.element.replaceChildren(...about(found, input, (rival) => void this.show(rival, input)));
 			this.element.hidden = false;
 			this.shown(label);
@@ -185,7 +190,7 @@ var Detail = class {
 	}
 };
 // src/classes.ts
-function classesView(failed) {
+function classesView(keep, failed) {
 	const list = h("ul", {
 		class: "classes",
 		"aria-label": "Classes"
@@ -197,11 +202,17 @@ function classesView(failed) {
 	const select = (label) => {
 		for (const button of list.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.dataset["class"] === label));
 	};
-	const detail = new Detail(failed, select);
+	const detail = new Detail(failed, (label) => {
+		select(label);
+		keep({
+			search: box.value.trim(),
+			class: label
+		}, true);
+	});
 	const row = (found) => h("li", {}, h("button", {
 		type: "button",
 		"data-class": found.class,
-		"aria-pressed": "false",
+		"aria-pressed": String(found.class === detail.label),
 		onclick: () => void detail.show(found.class, null)
 	}, h("span", { class: "name" }, found.name ?? found.class), h("span", { class: "number" }, count(found.count))));
 	let asked = 0;
@@ -217,15 +228,40 @@ function classesView(failed) {
 			failed(error);
 		}
 	};
+	const typed = () => {
+		keep({
+			search: box.value.trim(),
+			class: detail.label ?? ""
+		});
+		find();
+	};
 	const box = h("input", {
-		id: "prefix",
+		id: "search",
 		type: "search",
-		placeholder: "Starts with",
+		placeholder: "Any part of a label or name",
 		autocomplete: "off",
-		oninput: () => void find()
+		oninput: typed
 	});
-	find();
-	return h("div", { class: "columns" }, h("div", { class: "ask" }, h("label", { for: "prefix" }, "Class"), box, status, list), detail.element);
+	return {
+		element: h("div", { class: "columns" }, h("div", { class: "ask" }, h("label", { for: "search" }, "Class"), box, status, head("Class", "Training rows"), list), detail.element),
+		open({ search = "", class: label }) {
+			box.value = search;
+			find();
+			if (label === void 0) {
+				detail.hide();
+				select(null);
+			} else detail.show(label, null, false);
+		}
+	};
+}
+function here() {
+	const [view = "", query = ""] = location.hash.slice(1).split("?");
+	return [view, Object.fromEntries(new URLSearchParams(query))];
+}
+function address(view, params) {
+	const given = Object.entries(params).filter(([, value]) => value !== "" && value.length <= 2e3);
+	const query = new URLSearchParams(given).toString();
+	return query === "" ? `#${view}` : `#${view}?${query}`;
 }
 // src/training.ts
 var PAUSE$1 = 700;
@@ -293,11 +329,26 @@ function features(text) {
 	});
 	return { features: Object.fromEntries(pairs) };
 }
-function tryView(model, failed) {
+/** What the model is called and does, and texts to begin with. */
+function opening(model, use) {
+	const [one, many] = model.takes_texts ? ["a text", "texts"] : ["the features of a row", "rows"];
+	const does = `Finds the most probable of ${count(model.classes)} classes for ${one}, and says why. It learned them from ${count(model.rows)} ${many}.`;
+	const example = (text) => h("li", {}, h("button", {
+		type: "button",
+		class: "link",
+		onclick: () => use(text)
+	}, text));
+	return h("section", { class: "opening" }, h("h2", {}, model.name), h("p", {}, does), model.examples.length > 0 && h("p", { class: "quiet" }, "Three of these, to try:"), model.examples.length > 0 && h("ul", {
+		class: "examples",
+		"aria-label": "Examples"
+	}, ...model.examples.map(example)));
+}
+function tryView(model, keep, failed) {
 	const list = h("ol", {
 		class: "classes",
 		"aria-label": "Most probable classes"
 	});
+	const heads = head("Class", "Probability");
 	const status = h("p", {
 		class: "quiet",
 		role: "status"
@@ -305,7 +356,13 @@ function tryView(model, failed) {
 	const select = (label) => {
 		for (const button of list.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.dataset["class"] === label));
 	};
-	const detail = new Detail(failed, select);
+	const detail = new Detail(failed, (label) => {
+		select(label);
+		keep({
+			text: box.value.trim(),
+			class: label
+		}, true);
+	});
 	const what = model.takes_texts ? "Text" : "Features";
 	const box = h("textarea", {
 		id: "text",
@@ -321,7 +378,7 @@ function tryView(model, failed) {
 		return h("li", {}, h("button", {
 			type: "button",
 			"data-class": label,
-			"aria-pressed": "false",
+			"aria-pressed": String(label === detail.label),
 			onclick: () => void detail.show(label, current)
 		}, h("span", { class: "name" }, found.names?.[at] ?? label), h("span", {
 			class: "track",
@@ -338,14 +395,17 @@ function tryView(model, failed) {
 		clearTimeout(timer);
 		timer = setTimeout(() => void now(), PAUSE);
 	};
-	const now = async () => {
+	/** Predicts what is in the box; `step` if Back is to return to what was there before. */
+	const now = async (step = false) => {
 		const ask = ++asked;
 		const text = box.value.trim();
+		heads.hidden = text === "";
 		if (text === "") {
 			current = null;
 			list.replaceChildren();
 			detail.hide();
 			status.textContent = "";
+			keep({});
 			return;
 		}
 		try {
@@ -353,15 +413,23 @@ function tryView(model, failed) {
 			const found = await predict(input, TOP);
 			if (ask !== asked) return;
 			current = input;
-			const pressed = list.querySelector("[aria-pressed=true]")?.dataset["class"];
 			list.replaceChildren(...found.labels.map((_, at) => row(found, at)));
-			if (pressed !== void 0) select(pressed);
+			const words = model.takes_texts ? "words" : "features";
+			status.textContent = found.known === 0 ? `The model knows none of these ${words}: the classes below do not depend on them.` : "";
+			keep({
+				text,
+				class: detail.label ?? ""
+			}, step);
 			detail.again(current);
-			status.textContent = "";
 		} catch (error) {
 			if (error instanceof Error && ask === asked) status.textContent = error.message;
 			failed(error);
 		}
+	};
+	const use = (text) => {
+		box.value = text;
+		detail.hide();
+		now(true);
 	};
 	list.addEventListener("keydown", (event) => {
 		const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
@@ -371,7 +439,18 @@ function tryView(model, failed) {
 		event.preventDefault();
 		next.focus();
 	});
-	return h("div", { class: "columns" }, h("div", { class: "ask" }, h("label", { for: "text" }, what), box, status, list), detail.element);
+	heads.hidden = true;
+	return {
+		element: h("div", {}, opening(model, use), h("div", { class: "columns" }, h("div", { class: "ask" }, h("label", { for: "text" }, what), box, status, heads, list), detail.element)),
+		async open({ text, class: label }) {
+			if (text === void 0 && box.value.trim().length > 2e3) return;
+			box.value = text ?? "";
+			if (label === void 0) detail.hide();
+			else detail.label = label;
+			await now();
+			if (label !== void 0 && current !== null) detail.show(label, current, false);
+		}
+	};
 }
 // src/main.ts
 var content = document.querySelector("#content");
@@ -405,12 +484,21 @@ function tabs(all) {
 	const made = /* @__PURE__ */ new Map();
 	const links = all.map(([id, title]) => h("a", { href: `#${id}` }, title));
 	const show = async () => {
-		const at = Math.max(0, all.findIndex(([id]) => location.hash === `#${id}`));
+		const [view, params] = here();
+		const at = Math.max(0, all.findIndex(([id]) => id === view));
 		const [id, , make] = all[at];
-		links.forEach((link, n) => n === at ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current"));
+		const link = links[at];
+		links.forEach((other) => other === link ? other.setAttribute("aria-current", "page") : other.removeAttribute("aria-current"));
+		const keep = (params, step = false) => {
+			link.href = address(id, params);
+			if (!(link.getAttribute("aria-current") !== null) || link.hash === location.hash || link.hash === `#${id}` && location.hash === "") return;
+			history[step ? "pushState" : "replaceState"](null, "", link.hash);
+		};
 		try {
-			if (!made.has(id)) made.set(id, await make());
-			content.replaceChildren(made.get(id));
+			if (!made.has(id)) made.set(id, await make(keep));
+			const { element, open } = made.get(id);
+			content.replaceChildren(element);
+			open(params);
 		} catch (error) {
 			failed(error);
 		}
@@ -431,24 +519,30 @@ async function start() {
 			return;
 		}
 		const found = await model();
+		document.title = `${found.name} · ove`;
 		summary.textContent = `${count(found.classes)} classes · ${count(found.features)} ${found.takes_texts ? "words" : "features"} · ${count(found.rows)} training rows`;
 		tabs([
 			[
 				"try",
 				"Try it",
-				() => tryView(found, failed)
+				(keep) => tryView(found, keep, failed)
 			],
 			[
 				"classes",
 				"Classes",
-				() => classesView(failed)
+				(keep) => classesView(keep, failed)
 			],
 			[
 				"model",
 				"The model",
-				async () => h("article", { class: "card" }, markup(await card()))
+				async () => ({
+					element: h("article", { class: "card" }, markup(await card())),
+					open: () => {}
+				})
 			]
 		]);
+		const description = token ? "openapi.json, with the token" : h("a", { href: "openapi.json" }, "openapi.json");
+		document.querySelector("footer").replaceChildren("For programs, over HTTP: ", description, ".");
 	} catch (error) {
 		failed(error);
 	}

@@ -51,6 +51,14 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     let start = Instant::now();
+    files::separate(
+        &[
+            ("--output", Some(&args.output)),
+            ("--test-output", args.test_output.as_ref()),
+            ("--names", args.names.as_ref()),
+        ],
+        &[("the data", Some(&args.data)), ("--test", args.test.as_ref()), ("--like", args.like.as_ref())],
+    )?;
     let (text, mut data) = first(&args)?;
     let test = match &args.test {
         Some(path) => {

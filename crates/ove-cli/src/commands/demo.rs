@@ -82,7 +82,7 @@ fn part(name: &'static str, data: Dataset, test: Option<&Dataset>, settings: Set
 fn plane(args: &Args) -> Result<Part> {
     let settings = Settings {
         shared: json!({ "l2": 0.1, "seed": args.seed }),
-        stochastic: json!({ "classes": 1, "batch": 10, "epochs": 60, "step": "sgd", "learning_rate": 0.05 }),
+        stochastic: json!({ "negatives": 1, "batch": 10, "epochs": 60, "step": "sgd", "learning_rate": 0.05 }),
         batch: json!({}),
     };
     part("plane", synthetic::plane(200, args.seed), None, settings)
@@ -95,7 +95,7 @@ fn sparse(args: &Args) -> Result<Part> {
     test.use_classes(&data.classes);
     let settings = Settings {
         shared: json!({ "l2": 0.1, "seed": args.seed }),
-        stochastic: json!({ "classes": 20, "batch": 64, "epochs": 20, "step": "adagrad", "learning_rate": 0.5 }),
+        stochastic: json!({ "negatives": 20, "batch": 64, "epochs": 20, "step": "adagrad", "learning_rate": 0.5 }),
         // Sufficient for a table and a plot.
         batch: json!({ "tolerance": 1e-3 }),
     };
@@ -152,7 +152,7 @@ fn report(parts: &[Part], charts: [Chart; 3]) -> Page {
     let figure = |chart, caption: &str| Block::Figure { chart, caption: caption.into() };
     let settings = |part: &Part| {
         let (shared, o) = (&part.settings.shared, &part.settings.stochastic);
-        let sampling = format!("{} rows, {} negatives each, {} epochs", o["batch"], o["classes"], o["epochs"]);
+        let sampling = format!("{} rows, {} negatives each, {} epochs", o["batch"], o["negatives"], o["epochs"]);
         let step = o["step"].as_str().unwrap_or_default();
         Block::Settings(vec![
             ("rows".into(), part.data.len().to_string()),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use ove::bound::Objective;
 use ove::io::read::counts;
-use ove::train::categorical::{Method, estimate, options};
+use ove::train::categorical::{CONVERGED, Method, estimate, options, relative_gradient};
 use serde_json::json;
 
 use crate::flags::{LinearFlags, ThreadFlags, choice};
@@ -50,6 +50,8 @@ pub fn run(args: Args) -> Result<()> {
         })
     })?;
     line.finish();
+    let gradient = relative_gradient(&counts, &probabilities, &options);
+    let converged = gradient.map(|gradient| gradient <= CONVERGED);
     if args.json {
         let names: Vec<&str> = values.iter().map(|value| value.name.as_str()).collect();
         let object = json!({
@@ -58,11 +60,24 @@ pub fn run(args: Args) -> Result<()> {
             "names": names,
             "counts": counts,
             "probabilities": probabilities,
+            "gradient": gradient,
+            "converged": converged,
         });
         say!("{object}")?;
         return Ok(());
     }
-    note!("{objective} by {method}");
+    match (method, gradient) {
+        (Method::Stochastic, Some(gradient)) => {
+            let (found, advice) = match converged {
+                Some(true) => ("converged", ""),
+                _ => ("not converged", "; try more --epochs or another --learning-rate"),
+            };
+            let share = 100.0 * gradient;
+            let what = format!("the gradient is {share:.1} % of that at equal probabilities");
+            note!("{objective} by {method}: {found}, {what}{advice}");
+        }
+        _ => note!("{objective} by {method}"),
+    }
     for (value, p) in values.iter().zip(probabilities) {
         say!("{}\t{}\t{p:.8}", printable(&value.name), value.count)?;
     }

@@ -38,6 +38,8 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
+    let inputs = [("the model", Some(&args.model)), ("the data", Some(&args.data))];
+    files::separate(&[("--report", args.report.as_ref())], &inputs)?;
     let model = Model::load(&args.model)?;
     let data = args.input.read_for(&model, &args.data, true)?;
     let timed = evaluate(&model, &data)?;

@@ -10,6 +10,7 @@ use ove::io::atomic;
 use ove::io::write::predictions::{PredictedRow, PredictionFormat, Predictions};
 use serde_json::json;
 
+use crate::files;
 use crate::flags::{DataFlags, ThreadFlags};
 use crate::terminal::{note, printable};
 
@@ -48,6 +49,8 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
+    let inputs = [("the model", Some(&args.model)), ("the data", Some(&args.data))];
+    files::separate(&[("--output", args.output.as_ref())], &inputs)?;
     let format = args.output.as_deref().map(PredictionFormat::of).transpose()?;
     let start = Instant::now();
     let model = Model::load(&args.model)?;

@@ -8,10 +8,11 @@ use ove::io::read::class_weights;
 use ove::options::{LinearOptions, ScoreOptions, Solver};
 use ove::text::Text;
 use ove::train::FitStart;
-use ove::{Dataset, Error, Model, TrainOptions};
+use ove::{Dataset, Error, Examples, Model, TrainOptions};
 use serde_json::{Value, json};
 
 use super::evaluate;
+use crate::files;
 use crate::flags::{DataFlags, TextFlags, ThreadFlags, TrainFlags};
 use crate::run::checkpoint::{CheckpointFlags, Keeper};
 use crate::run::record::{RecordFlags, Recorder};
@@ -22,9 +23,10 @@ use crate::terminal::{note, say};
 /// Train a model
 ///
 /// Reads labelled rows, maximises the objective and writes the model. Ctrl-C stops training and saves the result so
-/// far: as a checkpoint with --checkpoint, otherwise as a model.
+/// far: as a checkpoint with --checkpoint, otherwise as a model; if there is a MODEL already, as MODEL.partial.
 #[derive(clap::Args)]
-#[command(after_help = "Example: ove train train.svm -o my.model --valid test.svm --epochs 10")]
+#[command(after_help = "Example: ove train titles.tsv -o titles.model --valid test.tsv\n\n\
+                        More flags, and each in full: ove train --help-all")]
 pub struct Args {
     /// Labelled rows: a table (CSV, JSON lines), raw text as TSV or fastText, or numbers as libsvm, XMC repository, IDX,
     /// ARFF or 20-newsgroups triples; may be gzipped; `-` is stdin
@@ -35,6 +37,9 @@ pub struct Args {
     /// Validation rows: for the choice of epochs and learning rate, early stopping, calibration, and a final evaluation
     #[arg(long, value_name = "DATA")]
     valid: Option<PathBuf>,
+    /// Leave rows of --valid that are training rows too out
+    #[arg(long, requires = "valid")]
+    drop_shared: bool,
     /// Cache the rows on disk in this folder, for later runs and for data larger than memory; the stochastic solver
     /// visits more than 64 MB of them in another order, which gives another, equally good model
     #[arg(long, value_name = "DIR")]
@@ -55,6 +60,12 @@ pub struct Args {
     /// are kept
     #[arg(long, value_name = "MODEL", conflicts_with = "cache")]
     from: Option<PathBuf>,
+    /// Do not keep three short training texts in the model, which the page of `ove serve` offers to try
+    #[arg(long)]
+    no_examples: bool,
+    /// After Ctrl-C, replace an existing MODEL by the model so far, instead of writing MODEL.partial
+    #[arg(long)]
+    keep_partial: bool,
     #[command(flatten)]
     pub threads: ThreadFlags,
     #[command(flatten)]
@@ -71,7 +82,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     // Fail before all rows are read.
     args.flags.options(TrainOptions::default(), None)?;
-    check_output(&args.output)?;
+    args.check_files()?;
     let mut keeper = args.checkpoint.open()?;
     let mut recorder = args.record.open()?;
     if let Some(valid) = &args.valid {
@@ -88,6 +99,42 @@ pub fn run(args: Args) -> Result<()> {
     };
     recorder.finish(trained.evaluation.as_ref().map(|timed| &timed.evaluation));
     trained.report(&args, skipped)
+}
+
+impl Args {
+    /// Checks before training that the model file can be created, and that it is none of the files that are read.
+    fn check_files(&self) -> Result<()> {
+        let path = &self.output;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if path.is_dir() || path.file_name().is_none() {
+            bail!("{}: is a folder; the model must be a file", path.display());
+        }
+        if !folder.is_dir() {
+            bail!("{}: there is no folder {}", path.display(), folder.display());
+        }
+        let metrics = self.record.metrics();
+        files::separate(
+            &[("--output", Some(path)), ("--log", metrics.as_ref())],
+            &[
+                ("the data", Some(&self.data)),
+                ("--valid", self.valid.as_ref()),
+                ("--from", self.from.as_ref()),
+                ("--class-weight", self.class_weight.as_ref()),
+            ],
+        )?;
+        Ok(ove::io::atomic::check_place(path)?)
+    }
+
+    /// Where the model goes: half of one does not replace another.
+    fn output_of(&self, model: &Model) -> PathBuf {
+        let is_partial = !model.card.finished && interrupt::requested();
+        if !is_partial || self.keep_partial || !self.output.is_file() {
+            return self.output.clone();
+        }
+        let mut partial = self.output.clone().into_os_string();
+        partial.push(".partial");
+        partial.into()
+    }
 }
 
 /// The inputs of a training.
@@ -120,7 +167,10 @@ impl Plan {
         }
         note!("{} rows, {} features, {} classes", data.len(), data.features(), data.classes.len());
         let read_valid = |path: &PathBuf| args.input.read_like(&data, text.as_ref(), path);
-        let valid = args.valid.as_ref().map(read_valid).transpose()?;
+        let mut valid = args.valid.as_ref().map(read_valid).transpose()?;
+        if let Some(valid) = &mut valid {
+            leave_out_shared(&data, valid, args.drop_shared);
+        }
         Ok(Plan { text, data, valid, from, options })
     }
 
@@ -147,6 +197,9 @@ impl Plan {
                 fitted => fitted?,
             };
             note_choices(&self.options, &model);
+            if !args.no_examples {
+                model.card.examples = std::mem::take(&mut self.data.examples);
+            }
             model.card.columns.clone_from(&self.data.columns);
             if let Some(threshold) = args.prune {
                 prune(&mut model, threshold, self.valid.as_ref())?;
@@ -157,12 +210,13 @@ impl Plan {
             }
             let train_seconds = start.elapsed().as_secs_f64();
             let evaluation = self.evaluate(&mut model);
-            model.save(&args.output).context("saving the model")?;
+            let output = args.output_of(&model);
+            model.save(&output).context("saving the model")?;
             // If the checkpoint of a stopped run could not be written, the earlier ones are still useful.
             if model.card.finished || !interrupt::requested() {
                 keeper.clear()?;
             }
-            anyhow::Ok(Some(Trained { model, updates, train_seconds, evaluation: evaluation? }))
+            anyhow::Ok(Some(Trained { model, output, updates, train_seconds, evaluation: evaluation? }))
         })
     }
 
@@ -185,9 +239,24 @@ fn note_choices(given: &TrainOptions, model: &Model) {
     }
 }
 
+/// Tells of validation rows that are training rows too, and leaves them out if that is wanted.
+fn leave_out_shared(data: &Dataset, valid: &mut Dataset, drop: bool) {
+    let Some((doubt, new)) = Examples::of(valid).shared_with(&Examples::of(data)) else { return };
+    if !drop || new.is_empty() {
+        note!("warning: --valid: {doubt}; --drop-shared leaves them out");
+        return;
+    }
+    note!("--valid: {doubt}; {} rows are left", new.len());
+    let mut left = Examples::of(valid).with_index(&new).thinned(1);
+    left.classes = std::mem::take(&mut valid.classes);
+    *valid = left;
+}
+
 /// A saved model, with the statistics of its training.
 struct Trained {
     model: Model,
+    /// Where it was saved.
+    output: PathBuf,
     updates: u64,
     train_seconds: f64,
     evaluation: Option<evaluate::Timed>,
@@ -195,14 +264,14 @@ struct Trained {
 
 impl Trained {
     fn report(self, args: &Args, skipped: usize) -> Result<()> {
-        let Trained { model, updates, train_seconds, evaluation } = self;
+        let Trained { model, output, updates, train_seconds, evaluation } = self;
         let (finished, bound) = (model.card.finished, model.card.trace.last().map(|point| point.bound));
         if !finished {
-            note!("{}", unfinished(&model.card.options));
+            note!("{}", unfinished(&model.card.options, &output));
         }
         if args.json {
             let facts = json!({
-                "model": args.output,
+                "model": output,
                 "rows": model.card.rows,
                 "classes": model.classes(),
                 "features": model.features(),
@@ -220,7 +289,7 @@ impl Trained {
             say!("{}", Value::Object(object))?;
             return Ok(());
         }
-        say!("model            {}", args.output.display())?;
+        say!("model            {}", output.display())?;
         say!("train seconds    {train_seconds:.2} ({:.0} updates/s)", updates as f64 / train_seconds)?;
         if let Some(bound) = bound {
             let what = match model.card.options.objective() {
@@ -260,12 +329,12 @@ fn class_weight(flag: Option<&Path>, classes: &[String]) -> Result<Option<Value>
     })
 }
 
-fn unfinished(options: &TrainOptions) -> String {
+fn unfinished(options: &TrainOptions, output: &Path) -> String {
     match &options.scores {
         Some(ScoreOptions::Linear(LinearOptions { solver: Solver::Batch(batch), .. })) if !interrupt::requested() => {
             format!("the tolerance {} was not reached within {} iterations", batch.tolerance, batch.iterations)
         }
-        _ => "stopped before the end; the model so far was saved".into(),
+        _ => format!("stopped before the end; the model so far was saved as {}", output.display()),
     }
 }
 
@@ -278,16 +347,4 @@ fn check_same_scores(own: &TrainOptions, wanted: &TrainOptions) -> Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-/// Checks before training that the model file can be created.
-fn check_output(path: &Path) -> Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if path.is_dir() || path.file_name().is_none() {
-        bail!("{}: is a folder; the model must be a file", path.display());
-    }
-    if !folder.is_dir() {
-        bail!("{}: there is no folder {}", path.display(), folder.display());
-    }
-    Ok(ove::io::atomic::check_place(path)?)
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use ove::data::Doubt;
 use ove::io::cache;
 use ove::io::read::{Columns, Format, Input, OnError, Pieces, ReadOptions, Skipped, read, read_any, read_texts};
 use ove::text::{Text, TextOptions};
@@ -45,11 +46,13 @@ impl DataFlags {
             }
         };
         self.report(&data, path);
+        warn_of_doubts(&data, path);
         Ok((text, data))
     }
 
     /// Like [`DataFlags::read`], with rows that stay on disk in a cache folder.
     pub fn read_cached(&self, folder: &Path, path: &Path, options: &TextOptions) -> Result<(Option<Text>, Dataset)> {
+        let existed = folder.join("card").exists();
         let bar = progress::counter("{human_pos} rows written to the cache");
         let cached = cache::open(folder, path, &self.options(true, &Columns::default()), options, &mut |rows| {
             bar.set_position(rows as u64)
@@ -57,6 +60,9 @@ impl DataFlags {
         bar.finish_and_clear();
         if cached.reused {
             note!("{}: using the cache of an earlier run", folder.display());
+        } else if existed {
+            let why = "it is of another file, of other settings or of another version of ove";
+            note!("{}: the cache was built again: {why}", folder.display());
         }
         self.report(&cached.data, path);
         Ok((cached.text, cached.data))
@@ -175,6 +181,26 @@ fn report_skipped(skipped: &Skipped, path: &Path) {
     let more = count - skipped.first().count();
     if more > 0 {
         note!("  and {more} more");
+    }
+}
+
+/// Reports what looks like a mistake, with the flags that settle it.
+fn warn_of_doubts(data: &Dataset, path: &Path) {
+    let many = Doubt::many_classes(&data.classes, data.len());
+    for doubt in data.doubts.iter().chain(&many) {
+        let hint = match doubt {
+            Doubt::Header { text, label } => {
+                format!("; if so, name the columns: --text {} --label {}", text.trim(), label)
+            }
+            Doubt::Split { .. } => {
+                "; if these are single labels, give the columns: --text 1 --label 2; if the text comes \
+                                    second, --format tsv-label-first"
+                    .into()
+            }
+            Doubt::ManyClasses { .. } => "; --format tsv-label-first reads `label<TAB>text`".into(),
+            _ => String::new(),
+        };
+        note!("warning: {}: {doubt}{hint}", path.display());
     }
 }
 

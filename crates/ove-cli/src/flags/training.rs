@@ -37,8 +37,8 @@ pub struct ObjectiveFlags {
 #[command(next_help_heading = "Stochastic solver")]
 pub struct StochasticFlags {
     /// Number of negatives (classes that are not labels) sampled per row [default: 5; 50 for factored scores]
-    #[arg(long, value_name = "S")]
-    pub classes: Option<usize>,
+    #[arg(long, alias = "classes", value_name = "S")]
+    pub negatives: Option<usize>,
     /// Distribution of the negatives [default: systematic; frequency for factored scores]
     ///
     /// uniform draws a simple random subset; systematic draws classes at equal distances, or adjacent ones if there are

@@ -21,6 +21,9 @@ use serde_json::Value;
 use super::record::{Moment, Sink};
 use crate::files;
 
+/// The name of the file of measurements.
+pub const METRICS: &str = "metrics.jsonl";
+
 /// The files of a run.
 pub struct Log {
     events: Appended,
@@ -53,7 +56,7 @@ impl Log {
         let name = format!("events.out.tfevents.{second}.{}.ove", std::process::id());
         let mut events = Appended::open(folder.join(name))?;
         events.write(&record(&event(now(), 0, |out| field_bytes(out, 3, b"brain.Event:2"))))?;
-        Ok(Log { events, metrics: Appended::open(folder.join("metrics.jsonl"))? })
+        Ok(Log { events, metrics: Appended::open(folder.join(METRICS))? })
     }
 }
 

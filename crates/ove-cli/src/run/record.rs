@@ -11,7 +11,7 @@ use ove::train::{Progress, Training};
 use ove::{Dataset, Evaluation, Examples, Model};
 use serde::Serialize;
 
-use super::log::Log;
+use super::log::{self, Log};
 use super::{memory, progress};
 use crate::terminal::note;
 
@@ -84,6 +84,11 @@ pub struct Recorder {
 }
 
 impl RecordFlags {
+    /// The file that --log appends to.
+    pub fn metrics(&self) -> Option<PathBuf> {
+        self.log.as_ref().map(|folder| folder.join(log::METRICS))
+    }
+
     /// Opens log and page before the data are read, so that errors show up early.
     pub fn open(&self) -> Result<Recorder> {
         let mut recorder = Recorder::default();

@@ -22,9 +22,16 @@ pub fn describe(served: &Served, token: bool) -> Value {
         &[
             ("labels", list(&class)),
             ("probabilities", list(&json!({ "type": "number", "minimum": 0, "maximum": 1.000001 }))),
+            (
+                "known",
+                described(
+                    &count,
+                    "How many features of the row the model knows; with 0, the classes do not depend on it.",
+                ),
+            ),
             ("names", list(&name)),
         ],
-        2,
+        3,
     );
     let explanation = object(
         &[
@@ -41,6 +48,8 @@ pub fn describe(served: &Served, token: bool) -> Value {
     );
     let model = object(
         &[
+            ("name", json!({ "type": "string", "description": "The name of the model file." })),
+            ("examples", list(&json!({ "type": "string", "description": "A training text." }))),
             ("classes", count.clone()),
             ("features", count.clone()),
             ("rows", count.clone()),
@@ -51,7 +60,7 @@ pub fn describe(served: &Served, token: bool) -> Value {
             ("held_out", json!({ "type": "array", "items": { "type": "object" } })),
             ("evaluation", json!({ "type": ["object", "null"] })),
         ],
-        9,
+        11,
     );
     let query = |name: &str, what: &str, schema: Value| json!({ "name": name, "in": "query", "description": what, "schema": schema });
     let limit = json!({ "type": "integer", "minimum": 1, "maximum": MOST_LISTED, "default": 20 });
@@ -75,20 +84,34 @@ pub fn describe(served: &Served, token: bool) -> Value {
             ),
         },
         "paths": {
-            "/predict": { "post": posts("The most probable classes of one or many rows", predict(served), &object(&[("predictions", list(&prediction))], 1), &[]) },
-            "/explain": { "post": posts("The contribution w·x of each feature to the score of a class", explain(served, &class), &explanation, &[("404", "The model has no such class.")]) },
-            "/model": { "get": gets("The model's size, settings and training", json!([]), "application/json", model) },
+            "/predict": { "post": posts(
+                "predict",
+                "The most probable classes of one or many rows",
+                (predict(served), predict_examples(served)),
+                &object(&[("predictions", list(&prediction))], 1),
+                &[],
+            ) },
+            "/explain": { "post": posts(
+                "explain",
+                "The contribution w·x of each feature to the score of a class",
+                (explain(served, &class), explain_examples(served)),
+                &explanation,
+                &[("404", "The model has no such class.")],
+            ) },
+            "/model": { "get": gets("model", "The model's size, settings and training", json!([]), "application/json", model) },
             "/classes": { "get": gets(
-                "Classes whose label or name starts with a prefix, the most frequent first",
+                "classes",
+                "Classes whose label or name has a text in it, the most frequent first",
                 json!([
-                    query("prefix", "The prefix, case-insensitive.", json!({ "type": "string" })),
+                    query("search", "Any part of the label or name, case-insensitive.", json!({ "type": "string" })),
+                    query("prefix", "Its start, case-insensitive.", json!({ "type": "string" })),
                     query("limit", "Maximum number of classes.", limit),
                 ]),
                 "application/json",
                 listed,
             ) },
-            "/health": { "get": open(gets("Whether the server is up", json!([]), "application/json", up)) },
-            "/metrics": { "get": gets("Prometheus metrics", json!([]), "text/plain", json!({ "type": "string" })) },
+            "/health": { "get": open(gets("health", "Whether the server is up", json!([]), "application/json", up)) },
+            "/metrics": { "get": gets("metrics", "Prometheus metrics", json!([]), "text/plain", json!({ "type": "string" })) },
         },
         "components": {
             "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
@@ -155,11 +178,48 @@ fn explain(served: &Served, class: &Value) -> Value {
     json!({ "oneOf": forms })
 }
 
+/// A row that the model takes, as the fields of a body: one of its training texts, or its first feature.
+fn example(served: &Served) -> (&'static str, Value) {
+    let card = &served.model.card;
+    match card.examples.first() {
+        _ if !served.takes_texts() => {
+            let feature = card.feature_name(0).unwrap_or("0");
+            ("features", json!({ feature: 1.0 }))
+        }
+        Some(text) => ("text", json!(text)),
+        None => ("text", json!("Timber in the city")),
+    }
+}
+
+fn predict_examples(served: &Served) -> Value {
+    let (field, row) = example(served);
+    let (many, rows) = if field == "text" { ("texts", json!([row, row])) } else { ("features", json!([row, row])) };
+    json!({
+        "one": { "summary": "The three most probable classes of a row", "value": { field: row, "top": 3 } },
+        "many": { "summary": "Those of several rows", "value": { many: rows, "top": 3 } },
+    })
+}
+
+fn explain_examples(served: &Served) -> Value {
+    let (field, row) = example(served);
+    let class = served.label(0);
+    json!({
+        "row": { "summary": "What speaks for a class in a row", "value": { "class": class, field: row } },
+        "class": { "summary": "What speaks for it in general", "value": { "class": class } },
+    })
+}
+
+fn described(schema: &Value, what: &str) -> Value {
+    let mut schema = schema.clone();
+    schema["description"] = what.into();
+    schema
+}
+
 fn error(what: &str) -> Value {
     json!({ "description": what, "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } } })
 }
 
-fn posts(summary: &str, body: Value, answer: &Value, more: &[(&str, &str)]) -> Value {
+fn posts(id: &str, summary: &str, (body, examples): (Value, Value), answer: &Value, more: &[(&str, &str)]) -> Value {
     let mut responses = json!({
         "200": { "description": "Done.", "content": { "application/json": { "schema": answer } } },
         "400": error("The body is not JSON."),
@@ -175,14 +235,16 @@ fn posts(summary: &str, body: Value, answer: &Value, more: &[(&str, &str)]) -> V
         responses[*status] = error(what);
     }
     json!({
+        "operationId": id,
         "summary": summary,
-        "requestBody": { "required": true, "content": { "application/json": { "schema": body } } },
+        "requestBody": { "required": true, "content": { "application/json": { "schema": body, "examples": examples } } },
         "responses": responses,
     })
 }
 
-fn gets(summary: &str, parameters: Value, kind: &str, answer: Value) -> Value {
+fn gets(id: &str, summary: &str, parameters: Value, kind: &str, answer: Value) -> Value {
     json!({
+        "operationId": id,
         "summary": summary,
         "parameters": parameters,
         "responses": {

@@ -177,7 +177,7 @@ impl Explain {
     pub fn read(value: Value, served: &Served) -> Result<Self, Fault> {
         let ExplainBody { class: name, text, features, top } = parse(value)?;
         let class = served.class(&name).ok_or_else(|| {
-            let error = format!("class: the model has no `{name}`; GET /classes?prefix= lists those it has");
+            let error = format!("class: the model has no `{name}`; GET /classes?search= lists those it has");
             Fault::new(axum::http::StatusCode::NOT_FOUND, error)
         })?;
         let texts = text.map(|text| ("text", vec![text]));

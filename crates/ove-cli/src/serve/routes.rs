@@ -9,7 +9,6 @@ use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use ove::Prediction;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -19,6 +18,7 @@ use super::host::{self, Hosts};
 use super::metrics::Gauges;
 use super::request::{Explain, Predict};
 use super::served::Served;
+use super::work::Found;
 use super::{Server, assets, body, openapi};
 
 type Answer = Result<Response, Fault>;
@@ -78,15 +78,15 @@ async fn predict(State(server): State<Arc<Server>>, request: Request) -> Answer 
     let served = server.served();
     let asked = Predict::read(value, &served)?;
     let predictions = server.work.predict(&served, asked, &server.metrics).await?;
-    let predictions: Vec<Value> = predictions.iter().map(|top| labelled(&served, top)).collect();
+    let predictions: Vec<Value> = predictions.iter().map(|found| labelled(&served, found)).collect();
     Ok(json(&json!({ "predictions": predictions })))
 }
 
-/// A prediction as in `ove predict --json`, with display names if there are any.
-fn labelled(served: &Served, top: &[Prediction]) -> Value {
+/// A prediction as in `ove predict --json`, with the number of known features, and display names if there are any.
+fn labelled(served: &Served, Found { top, known }: &Found) -> Value {
     let labels: Vec<&str> = top.iter().map(|p| served.label(p.class)).collect();
     let probabilities: Vec<f64> = top.iter().map(|p| p.probability).collect();
-    let mut value = json!({ "labels": labels, "probabilities": probabilities });
+    let mut value = json!({ "labels": labels, "probabilities": probabilities, "known": known });
     if served.has_names() {
         value["names"] = top.iter().map(|p| served.name(p.class).unwrap_or(served.label(p.class))).collect();
     }
@@ -108,15 +108,17 @@ async fn model(State(server): State<Arc<Server>>) -> Response {
 struct ClassesQuery {
     #[serde(default)]
     prefix: String,
+    #[serde(default)]
+    search: String,
     limit: Option<usize>,
 }
 
-/// Classes whose label or name starts with a prefix, case-insensitive, the most frequent first.
+/// Classes whose label or name starts with a prefix and contains a text, case-insensitive, the most frequent first.
 async fn classes(
     State(server): State<Arc<Server>>,
     query: Result<Query<ClassesQuery>, axum::extract::rejection::QueryRejection>,
 ) -> Answer {
-    let Query(ClassesQuery { prefix, limit }) =
+    let Query(ClassesQuery { prefix, search, limit }) =
         query.map_err(|error| Fault::new(StatusCode::BAD_REQUEST, error.body_text()))?;
     let limit = limit.unwrap_or(20);
     if !(1..=MOST_LISTED).contains(&limit) {
@@ -125,10 +127,13 @@ async fn classes(
     }
     let served = server.served();
     let found = server.work.run(move || {
-        let prefix = prefix.to_lowercase();
-        let starts = |text: &str| text.to_lowercase().starts_with(&prefix);
+        let (prefix, search) = (prefix.to_lowercase(), search.to_lowercase());
+        let is_found = |text: &str| {
+            let text = text.to_lowercase();
+            text.starts_with(&prefix) && text.contains(&search)
+        };
         let mut found: Vec<u32> = (0..served.model.classes() as u32)
-            .filter(|&class| starts(served.label(class)) || served.name(class).is_some_and(starts))
+            .filter(|&class| is_found(served.label(class)) || served.name(class).is_some_and(is_found))
             .collect();
         found.sort_by_key(|&class| (std::cmp::Reverse(served.model.card.counts[class as usize]), class));
         let listed: Vec<Value> = found.iter().take(limit).map(|&class| described(&served, class)).collect();

@@ -14,6 +14,8 @@ use super::card;
 pub struct Served {
     /// The model.
     pub model: Model,
+    /// What it is called: its file without the extension.
+    title: String,
     /// The display name of each class, if a file with names is given.
     names: Option<Vec<Option<String>>>,
     features: OnceLock<HashMap<String, u32>>,
@@ -32,10 +34,11 @@ pub enum Keys {
 impl Served {
     /// Loads a model and the display names of its classes.
     pub fn load(model: &Path, names: Option<&Path>) -> Result<Self> {
+        let title = model.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let model = Model::map(model)?;
         let names = names.map(|path| read_names(path, &model.card.classes)).transpose()?;
         let (features, card) = Default::default();
-        Ok(Served { model, names, features, card })
+        Ok(Served { model, title, names, features, card })
     }
 
     /// The class with a label.
@@ -83,6 +86,8 @@ impl Served {
             options["text"] = serde_json::to_value(text).unwrap_or_default();
         }
         json!({
+            "name": self.title,
+            "examples": card.examples,
             "classes": self.model.classes(),
             "features": self.model.features(),
             "rows": card.rows,
@@ -127,6 +132,6 @@ impl Served {
         let watch = |_: ove::train::Event<'_>| std::ops::ControlFlow::Continue(());
         let model = ove::fit(&data, &ove::TrainOptions::default(), watch).expect("two separable rows");
         let (names, features, card) = Default::default();
-        Served { model, names, features, card }
+        Served { model, title: "tests".into(), names, features, card }
     }
 }

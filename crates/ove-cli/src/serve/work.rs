@@ -31,11 +31,20 @@ pub struct Work {
     room: Arc<Semaphore>,
 }
 
+/// What was found for a row.
+#[derive(Debug)]
+pub struct Found {
+    /// Its most probable classes.
+    pub top: Vec<Prediction>,
+    /// Number of its features that the model knows; with none, the classes do not depend on the row.
+    pub known: usize,
+}
+
 struct Piece {
     served: Arc<Served>,
     input: Input,
     top: usize,
-    reply: oneshot::Sender<Vec<Vec<Prediction>>>,
+    reply: oneshot::Sender<Vec<Found>>,
 }
 
 impl Work {
@@ -53,12 +62,7 @@ impl Work {
     }
 
     /// The top-k classes of each row.
-    pub async fn predict(
-        &self,
-        served: &Arc<Served>,
-        asked: Predict,
-        metrics: &Metrics,
-    ) -> Result<Vec<Vec<Prediction>>, Fault> {
+    pub async fn predict(&self, served: &Arc<Served>, asked: Predict, metrics: &Metrics) -> Result<Vec<Found>, Fault> {
         let _place = self.room.try_acquire().map_err(|_| busy())?;
         let mut predictions = Vec::with_capacity(asked.input.len());
         metrics.add_rows(asked.input.len());
@@ -115,11 +119,13 @@ fn predict_batch(batch: Vec<Piece>) {
     let Some(first) = batch.first() else { return };
     let top = batch.iter().map(|piece| piece.top).max().unwrap_or(0);
     let data = rows_of(&batch, &first.served);
+    let (rows, features) = (data.rows(), first.served.model.features());
+    let known = (0..data.len()).map(|n| rows.row(n).below(features).indices.len());
     // Runs on the current pool.
-    let mut predictions = first.served.model.top_k(data.rows(), top).into_iter();
+    let mut found = first.served.model.top_k(rows, top).into_iter().zip(known).map(|(top, known)| Found { top, known });
     for piece in batch {
-        let mut own: Vec<_> = predictions.by_ref().take(piece.input.len()).collect();
-        own.iter_mut().for_each(|classes| classes.truncate(piece.top));
+        let mut own: Vec<_> = found.by_ref().take(piece.input.len()).collect();
+        own.iter_mut().for_each(|found| found.top.truncate(piece.top));
         let _ = piece.reply.send(own);
     }
 }

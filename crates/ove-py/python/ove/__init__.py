@@ -18,8 +18,9 @@ from ove import plot
 from ove._bounds import log_softmax_bound
 from ove._categorical import CategoricalEstimator
 from ove._classifier import OneVsEachClassifier
+from ove._doubts import DataWarning
 from ove._load import load
 from ove._text import TextClassifier
 
 __version__ = version("ove")
-__all__ = ["CategoricalEstimator", "OneVsEachClassifier", "TextClassifier", "load", "log_softmax_bound", "plot"]
+__all__ = ["CategoricalEstimator", "DataWarning", "OneVsEachClassifier", "TextClassifier", "load", "log_softmax_bound", "plot"]

@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ove import _ove
+from ove._doubts import warn_of_many_classes
 from ove._progress import progress_line
 from ove._settings import resolved, settings_of, threads_of
 from ove._targets import Targets, targets_of
@@ -130,6 +131,8 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             raise ValueError(f"`y` must have at least 2 classes, got {found}")
         settings = settings_of(self.get_params(deep=False), targets.classes, **instead)
         names = [str(label) for label in targets.classes.tolist()]
+        if start is None:
+            warn_of_many_classes(names, count)
         with progress_line(self.verbose, count) as progress:
             model = _ove.train(
                 rows,

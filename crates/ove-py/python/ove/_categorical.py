@@ -30,7 +30,8 @@ class CategoricalEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         How. If not given, by the closed form where there is one; else stochastic for "sampled-softmax", and batch.
     tolerance : float, default 1e-10
         Batch: stop when the gradient is this small relative to the first one.
-    l2, merge, classes, sampler, power, batch, epochs, step, learning_rate, schedule, iterations, random_state, n_jobs :
+    l2, merge, negatives, sampler, power, batch, epochs, step, learning_rate, schedule, iterations, random_state, n_jobs, \
+classes :
         As in `OneVsEachClassifier`, for the methods that use them.
 
     Attributes
@@ -59,7 +60,7 @@ class CategoricalEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         method: Literal["closed-form", "batch", "stochastic"] | None = None,
         l2: float | None = None,
         merge: int | None = None,
-        classes: int | None = None,
+        negatives: int | None = None,
         sampler: Sampler | None = None,
         power: float | None = None,
         batch: int | None = None,
@@ -71,12 +72,13 @@ class CategoricalEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         iterations: int | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
+        classes: int | None = None,
     ) -> None:
         self.objective = objective
         self.method = method
         self.l2 = l2
         self.merge = merge
-        self.classes = classes
+        self.negatives = negatives
         self.sampler = sampler
         self.power = power
         self.batch = batch
@@ -88,6 +90,7 @@ class CategoricalEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.iterations = iterations
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.classes = classes
 
     def fit(self, X: Any, y: Any) -> CategoricalEstimator:
         """Counts the values in y. X may be None: only its length is used."""

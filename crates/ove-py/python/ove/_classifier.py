@@ -42,7 +42,7 @@ default "one-vs-each"; factored "sampled-softmax"
         Trees: number of trees that vote.
     solver : {"stochastic", "batch"}, default "stochastic"
         Linear: subsampled rows and classes, or L-BFGS on the full sum. "forest" is another name of `scores="trees"`.
-    classes : int, default 5; factored 50
+    negatives : int, default 5; factored 50
         Stochastic: number of remaining classes that a row visits.
     sampler : {"systematic", "uniform", "frequency", "rivals"}, default "systematic"; factored "frequency"
         Stochastic: how these are drawn: each equally likely, with all visited in turn; a simple random subset; by
@@ -90,6 +90,8 @@ default "one-vs-each"; factored "sampled-softmax"
         Number of threads; one per core if None or -1.
     verbose : int
         Whether to show a progress bar, if tqdm is installed.
+    classes : int, optional
+        Deprecated: the former name of `negatives`.
 
     Attributes
     ----------
@@ -134,7 +136,7 @@ default "one-vs-each"; factored "sampled-softmax"
         rank: int | None = None,
         trees: int | None = None,
         solver: Solver | None = None,
-        classes: int | None = None,
+        negatives: int | None = None,
         sampler: Sampler | None = None,
         epochs: int | None = None,
         learning_rate: float | None = None,
@@ -154,13 +156,14 @@ default "one-vs-each"; factored "sampled-softmax"
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
+        classes: int | None = None,
     ) -> None:
         self.objective = objective
         self.scores = scores
         self.rank = rank
         self.trees = trees
         self.solver = solver
-        self.classes = classes
+        self.negatives = negatives
         self.sampler = sampler
         self.epochs = epochs
         self.learning_rate = learning_rate
@@ -180,6 +183,7 @@ default "one-vs-each"; factored "sampled-softmax"
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.classes = classes
 
     def explain(self, x: Any, label: Any) -> list[tuple[Any, float]]:
         """What each feature of one row adds to the score of a label: weight times value, the largest first.

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ove._types import Matrix
 
-__all__ = ["Model", "TextRows", "defaults", "estimate", "fit_text", "log_softmax_bound", "train"]
+__all__ = ["Model", "TextRows", "defaults", "estimate", "fit_text", "log_softmax_bound", "many_classes", "train"]
 
 @final
 class TextRows:
@@ -49,6 +49,7 @@ def train(
     start: Model | None,
     progress: Callable[[float, float | None], None] | None,
 ) -> Model: ...
+def many_classes(classes: Sequence[str], rows: int) -> str | None: ...
 def estimate(counts: Sequence[int], method: str | None, settings: str, threads: int) -> tuple[list[float], str]: ...
 def log_softmax_bound(
     scores: npt.NDArray[np.float64], y: npt.NDArray[np.int64], kind: str, merge: Sequence[int]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,6 +27,7 @@ def settings_of(params: Mapping[str, Any], classes: npt.NDArray[Any], **instead:
     settings = dict(params)
     for name in ("warm_start", "n_jobs", "verbose", *TEXT):
         settings.pop(name, None)
+    settings["negatives"] = _negatives(settings["negatives"], settings.pop("classes"))
     settings["seed"] = _seed(settings.pop("random_state"))
     settings["class_weight"] = _class_weight(settings.get("class_weight"), classes)
     return as_json({**settings, **instead})
@@ -76,6 +78,21 @@ def threads_of(n_jobs: int | None) -> int:
     if n_jobs == 0:
         raise ValueError("`n_jobs` must be a number of threads, or -1 or None for one per core, got 0")
     return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
+
+
+def _negatives(negatives: Any, classes: Any) -> Any:
+    """The number of negatives, also under its former name."""
+    if classes is None:
+        return negatives
+    if not isinstance(classes, (int, np.integer)):
+        raise ValueError(
+            f"`classes` must be left out, got {classes!r}: labels are learned from `y`, and `partial_fit` takes them; "
+            "as a number it is the former name of `negatives`"
+        )
+    if negatives is not None:
+        raise ValueError(f"`classes` must be left out beside `negatives`, whose former name it is, got {classes}")
+    warnings.warn("`classes` is now called `negatives`", FutureWarning, stacklevel=5)
+    return int(classes)
 
 
 def _seed(random_state: Any) -> int:

@@ -29,9 +29,9 @@ class TextClassifier(Classifier):
         Count a term 1 + ln(count) times.
     idf : bool, default True
         Weight a term by its inverse document frequency.
-    objective, scores, rank, trees, solver, classes, sampler, epochs, learning_rate, l2, penalty_on_bias, merge, \
+    objective, scores, rank, trees, solver, negatives, sampler, epochs, learning_rate, l2, penalty_on_bias, merge, \
 power, batch, step, schedule, tolerance, iterations, memory, calibrate, class_weight, warm_start, random_state, \
-n_jobs, verbose :
+n_jobs, verbose, classes :
         As in `OneVsEachClassifier`. A fit that starts from an earlier one keeps its vocabulary.
 
     Attributes
@@ -63,7 +63,7 @@ n_jobs, verbose :
         rank: int | None = None,
         trees: int | None = None,
         solver: Solver | None = None,
-        classes: int | None = None,
+        negatives: int | None = None,
         sampler: Sampler | None = None,
         epochs: int | None = None,
         learning_rate: float | None = None,
@@ -83,6 +83,7 @@ n_jobs, verbose :
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
+        classes: int | None = None,
     ) -> None:
         self.ngrams = ngrams
         self.min_df = min_df
@@ -94,7 +95,7 @@ n_jobs, verbose :
         self.rank = rank
         self.trees = trees
         self.solver = solver
-        self.classes = classes
+        self.negatives = negatives
         self.sampler = sampler
         self.epochs = epochs
         self.learning_rate = learning_rate
@@ -114,6 +115,7 @@ n_jobs, verbose :
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.classes = classes
 
     def explain(self, text: str, label: Any) -> list[tuple[str, float]]:
         """What each word of a text adds to the score of a label: weight times value, the largest first.
@@ -127,6 +129,12 @@ n_jobs, verbose :
         texts = _texts(X)
         threads = threads_of(self.n_jobs)
         if fitting:
+            if isinstance(self.ngrams, (tuple, list)):
+                longest = max(self.ngrams, default=1)
+                raise ValueError(
+                    f"`ngrams` must be the length of the longest n-gram, got {self.ngrams!r}; "
+                    f"{longest} is what scikit-learn's ngram_range=(1, {longest}) gives"
+                )
             rows = _ove.fit_text(texts, as_json({name: getattr(self, name) for name in TEXT}), threads)
         else:
             rows = self._model.text_rows(texts, threads)
@@ -142,12 +150,19 @@ n_jobs, verbose :
 
 
 def _texts(X: Any) -> list[str]:
-    if isinstance(X, str) or not isinstance(X, Iterable):
+    if isinstance(X, str):
+        raise ValueError(f"`X` must be a list of texts, got the one text {X!r}; pass [{X!r}]")
+    if not isinstance(X, Iterable) or isinstance(X, Mapping):
         raise ValueError(f"`X` must be a list of texts, got {X!r}")
+    if len(getattr(X, "shape", ())) > 1:
+        columns = [str(column) for column in getattr(X, "columns", [])]
+        hint = f"; pass one column, such as X[{columns[0]!r}]" if columns else ""
+        raise ValueError(f"`X` must be a list or one column of texts, got a table of shape {X.shape}{hint}")
     texts = list(X)
     for n, text in enumerate(texts):
         if not isinstance(text, str):
-            raise ValueError(f"each text in `X` must be a string, got {text!r} in row {n}")
+            missing = "; replace missing texts by ''" if text is None or text != text else ""
+            raise ValueError(f"each text in `X` must be a string, got {text!r} in row {n}{missing}")
     if not texts:
         raise ValueError("`X` must have at least 1 text, got 0")
     return texts

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::columns::Columns;
+use super::doubts::Doubt;
 use super::labels::Labels;
 use super::mapped_rows::MappedRows;
 use super::rows::{Rows, Storage};
@@ -30,6 +31,10 @@ pub struct Dataset {
     pub ids: Vec<String>,
     /// The columns that were read, if the file is a table.
     pub columns: Columns,
+    /// Up to three short texts among those that the rows were made from.
+    pub examples: Vec<String>,
+    /// What looks like a mistake in the file.
+    pub doubts: Vec<Doubt>,
     /// The rows of the file that were skipped.
     pub skipped: Skipped,
 }

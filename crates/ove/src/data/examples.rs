@@ -4,12 +4,22 @@
 //! Held-out rows, the rows of a node of a tree and the parts of a split are views of the same rows with different
 //! indices; nothing is copied. A row keeps its number, whatever the index, so that its random numbers stay its own.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
+use bytemuck::cast_slice;
+use rayon::prelude::*;
+
 use super::dataset::Dataset;
+use super::doubts::Doubt;
 use super::labels::Labels;
 use super::rows::{Row, Rows};
 use crate::error::{Error, Result};
+use crate::platform::digest::Digest;
+use crate::platform::pool;
+
+/// One row in this many, from which on rows of both sides distort what is measured.
+const SHARED_ONE_IN: usize = 100;
 
 /// A subset of rows with their labels and weights.
 #[derive(Debug, Clone, Copy)]
@@ -92,6 +102,30 @@ impl<'a> Examples<'a> {
         }
     }
 
+    /// The checksum of the content of each row, whatever its labels and weight.
+    pub(crate) fn contents(&self) -> Vec<u64> {
+        if self.rows.mapped().is_some() {
+            let mut contents = Vec::with_capacity(self.len());
+            self.each(|_, row| contents.push(content(row)));
+            return contents;
+        }
+        let of = |n: usize| content(self.rows.row(self.id(n)));
+        pool::run(|| (0..self.len()).into_par_iter().map(of).collect())
+    }
+
+    /// Whether some of these held-out rows are training rows too; if so, also the ids of those that are not.
+    pub fn shared_with(&self, train: &Examples<'_>) -> Option<(Doubt, Vec<u32>)> {
+        let known: HashSet<u64> = train.contents().into_iter().collect();
+        // A row without known features says nothing about the text that it was.
+        let is_empty = |n: usize| self.rows.row(self.id(n)).indices.is_empty();
+        let contents = self.contents();
+        let is_new = |n: &usize| !known.contains(&contents[*n]) || is_empty(*n);
+        let new: Vec<u32> = (0..self.len()).filter(is_new).map(|n| self.id(n) as u32).collect();
+        let (rows, shared) = (self.len(), self.len() - new.len());
+        let first = 1 + (0..rows).find(|n| !is_new(n))?;
+        (shared * SHARED_ONE_IN >= rows).then_some((Doubt::Shared { shared, rows, first }, new))
+    }
+
     /// The weight of a row.
     #[inline]
     pub fn weight(&self, id: usize) -> f64 {
@@ -162,4 +196,11 @@ impl<'a> Examples<'a> {
         }
         Ok(())
     }
+}
+
+fn content(row: Row<'_>) -> u64 {
+    let mut digest = Digest::default();
+    digest.update(cast_slice(row.indices));
+    digest.update(cast_slice(row.values));
+    digest.finish()
 }

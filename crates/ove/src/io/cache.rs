@@ -64,11 +64,25 @@ pub fn open(
     let reused = kept.is_some();
     let (card, skipped) = match kept {
         Some(card) => (card, Skipped::default()),
+        None if !is_free(folder) => {
+            return Err(Error::setting(
+                "cache",
+                "be a new folder or an earlier cache",
+                format!("{}, which has other files in it", folder.display()),
+            ));
+        }
         None => make(folder, origin, (path, read, PIECE_BYTES), text, tell)?,
     };
     let (text, mut data) = load(folder, card)?;
     data.skipped = skipped;
     Ok(Cached { text, data, reused })
+}
+
+/// Whether nothing but a cache, or what is left of one, is in a folder: its files would be overwritten.
+fn is_free(folder: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(folder) else { return true };
+    let mut names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.all(|name| COLUMNS.contains(&name.as_str()) || name.split('.').next() == Some(Card::NAME))
 }
 
 /// Builds the cache of a file; returns its card and the rows that were skipped. On failure nothing is left behind: on a

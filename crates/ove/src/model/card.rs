@@ -47,6 +47,10 @@ pub struct Card {
     /// The text pipeline, if the model was trained on raw text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<Text>,
+    /// Up to three training texts, for somebody to try the model with; empty if there are none or they are not to be
+    /// passed on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<String>,
     /// The columns of the text and the labels, if the model was trained on a table.
     #[serde(default, skip_serializing_if = "Columns::is_empty")]
     pub columns: Columns,
@@ -76,6 +80,7 @@ impl Card {
             counts,
             feature_names: Vec::new(),
             text: None,
+            examples: Vec::new(),
             columns: Columns::default(),
             temperature: None,
             rows,

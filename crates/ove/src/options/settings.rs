@@ -17,6 +17,9 @@ use crate::platform::bytes::Bytes;
 /// The former name of trees, as a solver.
 const FOREST: &str = "forest";
 
+/// The former name of the number of negatives.
+const CLASSES: &str = "classes";
+
 impl TrainOptions {
     /// Builds options from settings by name, such as `{"objective": "merged", "epochs": 3}`.
     ///
@@ -38,6 +41,9 @@ impl TrainOptions {
     pub fn with_settings(mut self, settings: &Value) -> Result<Self> {
         let given = settings.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
         let mut list: Map<String, Value> = given.map(|(name, value)| (name.replace('-', "_"), value.clone())).collect();
+        if let Some(count) = list.remove(CLASSES) {
+            list.entry("negatives").or_insert(count);
+        }
         let mut solver = list.remove("solver");
         let mut kind = list.remove("scores").map(|value| parse::<ScoreKind>("scores", &value)).transpose()?;
         let may_be_trees = kind.is_none_or(|kind| kind == ScoreKind::Trees);

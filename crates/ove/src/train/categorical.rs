@@ -9,6 +9,7 @@ use std::ops::ControlFlow;
 use serde_json::{Value, json};
 
 use crate::bound::Objective;
+use crate::bound::all_classes::{AllClasses, Scratch};
 use crate::data::{Examples, Labels, Rows};
 use crate::error::{Error, Result};
 use crate::options::{BatchOptions, LinearOptions, ScoreOptions, Solver, TrainOptions};
@@ -16,6 +17,7 @@ use crate::platform::elementary::{exp, ln};
 use crate::platform::math::log_sum_exp;
 use crate::platform::names::names;
 use crate::platform::pool;
+use crate::sample::most_frequent;
 use crate::scores::Scores;
 use crate::train::batch::Batch;
 use crate::train::run::{Progress, Run, Start};
@@ -103,6 +105,41 @@ pub fn estimate(counts: &[u64], method: Method, options: &TrainOptions, watch: &
         probabilities[k] = exp(score - total);
     }
     Ok(probabilities)
+}
+
+/// An estimate has converged if its [`relative_gradient`] is at most this: scores are then right to about 2 %.
+pub const CONVERGED: f64 = 0.02;
+
+/// Maximum number of values for [`relative_gradient`], whose time grows with its square.
+const MOST_VALUES: usize = 20_000;
+
+/// The norm of the gradient of the objective at these probabilities, relative to that at equal ones; `None` for a sampled
+/// objective, whose gradient depends on the sample, and for more than 20,000 values.
+pub fn relative_gradient(counts: &[u64], probabilities: &[f64], options: &TrainOptions) -> Option<f64> {
+    let objective = options.objective().unwrap_or(Objective::OneVsEach);
+    let present: Vec<usize> = (0..counts.len()).filter(|&k| counts[k] > 0).collect();
+    let values = present.len();
+    if objective.is_sampled() || values > MOST_VALUES {
+        return None;
+    }
+    let weights: Vec<f64> = present.iter().map(|&k| counts[k] as f64).collect();
+    let merged = most_frequent(&weights, objective, options.bound().map_or(0, |bound| bound.merge));
+    let all = AllClasses::new(objective, &merged, values);
+    let norm = |scores: &[f64]| {
+        let (mut sum, mut row, mut scratch) = (vec![0.0; values], Vec::new(), Scratch::default());
+        for (k, weight) in weights.iter().enumerate() {
+            row.clear();
+            row.extend_from_slice(scores);
+            all.value_and_gradient(&[k as u32], &[1.0], &mut row, &mut scratch);
+            sum.iter_mut().zip(&row).for_each(|(sum, derivative)| *sum += weight * derivative);
+        }
+        sum.iter().map(|derivative| derivative * derivative).sum::<f64>().sqrt()
+    };
+    let scores: Vec<f64> = present.iter().map(|&k| ln(probabilities[k])).collect();
+    let (here, at_zero) = (norm(&scores), norm(&vec![0.0; values]));
+    // With equal counts the maximum is there.
+    let total: f64 = weights.iter().sum();
+    Some(here / if at_zero > 1e-9 * total { at_zero } else { total })
 }
 
 fn closed_form(counts: &[u64], objective: Objective) -> Result<Vec<f64>> {

@@ -98,7 +98,7 @@ fn plane(setting: &Setting<'_>) -> Result<Results> {
     let data = synthetic::plane(200, setting.seed);
     let settings = Settings {
         shared: json!({ "l2": 0.1, "seed": setting.seed }),
-        stochastic: json!({ "classes": 1, "batch": 10, "epochs": 100, "step": "sgd", "learning_rate": 0.05 }),
+        stochastic: json!({ "negatives": 1, "batch": 10, "epochs": 100, "step": "sgd", "learning_rate": 0.05 }),
         batch: json!({ "tolerance": 1e-8 }),
     };
     let outcomes: Vec<Outcome> = Method::ALL

@@ -31,7 +31,7 @@ pub fn run(setting: &Setting<'_>) -> Result<Results> {
     // As in the paper: 0.5/b, times 0.9 after each of the 20 epochs, 2·10⁵ batches in all.
     let options = TrainOptions::from_settings(&json!({
         "objective": "one-vs-each",
-        "classes": 10,
+        "negatives": 10,
         "batch": BATCH,
         "epochs": 20,
         "step": "sgd",

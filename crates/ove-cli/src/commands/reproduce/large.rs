@@ -95,7 +95,7 @@ fn run_set(
     let (text, mut data) = read_train(&train_path)?;
     data.drop_unused_classes();
     let options = TrainOptions::from_settings(&json!({
-        "classes": CLASSES,
+        "negatives": CLASSES,
         "batch": 1,
         "epochs": 5,
         "step": "sgd",

@@ -151,7 +151,7 @@ fn compare(set: &'static Set, train: &Dataset, test: &Dataset, setting: &Setting
     let settings = Settings {
         shared: json!({ "l2": 1.0, "seed": setting.seed }),
         stochastic: json!({
-            "classes": 1,
+            "negatives": 1,
             "batch": BATCH,
             "epochs": epochs,
             "step": "sgd",

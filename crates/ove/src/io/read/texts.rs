@@ -4,7 +4,7 @@
 //! end with a line are read in parallel, each with its own numbering of labels; classes are numbered at the end, by
 //! name. For a compressed file, decompression takes longer than everything else.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 use std::string::FromUtf8Error;
 
@@ -15,8 +15,8 @@ use super::classes::Names;
 use super::lines::{Line, strip};
 use super::source::Source;
 use super::{Columns, OnError, ReadOptions, Skipped, wrong_place};
-use crate::data::Dataset;
 use crate::data::labels::Labels;
+use crate::data::{Dataset, Doubt};
 use crate::error::{Error, Result};
 use crate::platform::pool;
 use crate::text::{Text, TextOptions};
@@ -40,6 +40,8 @@ pub struct Texts {
     pub ids: Vec<String>,
     /// The columns that were read, if the file is a table.
     pub columns: Columns,
+    /// Whether labels were split at spaces, which may be a part of them.
+    split_at_spaces: bool,
     /// The lines that were skipped.
     pub skipped: Skipped,
 }
@@ -85,12 +87,35 @@ impl Texts {
         self.with_rows(data)
     }
 
+    /// The same, whose labels were split at spaces.
+    pub(super) fn split_at_spaces(self) -> Self {
+        Texts { split_at_spaces: true, ..self }
+    }
+
+    /// A short text of each third of them, if there is one.
+    fn examples(&self) -> Vec<String> {
+        let text = |place: &Range<usize>| self.content[place.clone()].trim();
+        let of_third = |third: usize| {
+            let places = &self.places[third * self.len() / 3..(third + 1) * self.len() / 3];
+            places.iter().map(text).find(|text| EXAMPLE.contains(&text.len())).map(str::to_owned)
+        };
+        (0..3).filter_map(of_third).collect()
+    }
+
     fn with_rows(self, mut data: Dataset) -> Dataset {
+        data.examples = self.examples();
+        let first = self.places.first().map(|place| self.content[place.clone()].to_owned());
         (data.labels, data.row_weights, data.classes) = (self.labels, self.row_weights, self.classes);
         (data.ids, data.columns, data.skipped) = (self.ids, self.columns, self.skipped);
+        let header = first.and_then(|text| Doubt::header(&text, &data.labels, &data.classes));
+        let split = if self.split_at_spaces { Doubt::split(&data.labels, &data.classes) } else { None };
+        data.doubts = header.into_iter().chain(split).collect();
         data
     }
 }
+
+/// Lengths in bytes of a text that shows what the others are like, at a glance.
+const EXAMPLE: RangeInclusive<usize> = 8..=120;
 
 pub(super) fn read(
     source: Source,

@@ -151,7 +151,10 @@ impl Saved {
         if version != VERSION {
             return Err(unusable(
                 path,
-                format!("it has layout version {version}, and this program reads version {VERSION}"),
+                format!(
+                    "it has layout version {version}, and this program reads version {VERSION}; finish the run with the \
+                     version of ove that wrote it, or start anew in an empty folder"
+                ),
             ));
         }
         let identity = serde_json::from_str(&identity).map_err(|e| unusable(path, e))?;

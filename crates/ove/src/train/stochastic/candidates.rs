@@ -34,10 +34,10 @@ impl Candidates {
         let drawn = match objective.samples_classes() {
             false => [0, all],
             true if merges_rivals => {
-                let inside = (options.classes * MERGED_RIVALS.0 / MERGED_RIVALS.1).clamp(1, all);
-                [inside, (options.classes - inside.min(options.classes - 1)).min(all)]
+                let inside = (options.negatives * MERGED_RIVALS.0 / MERGED_RIVALS.1).clamp(1, all);
+                [inside, (options.negatives - inside.min(options.negatives - 1)).min(all)]
             }
-            true => [0, options.classes.min(all)],
+            true => [0, options.negatives.min(all)],
         };
         let sampler = |kind| Sampler::new(kind, examples, options.power);
         let (sampler, rivals) = match merges_rivals {
@@ -117,7 +117,7 @@ mod tests {
 
     fn candidates(data: &Dataset, objective: Objective, sampler: SamplerKind, classes: usize) -> Candidates {
         let bound = BoundOptions { objective, merge: 3, ..LinearOptions::default().bound };
-        let options = StochasticOptions { sampler, classes, ..FactoredOptions::default().stochastic };
+        let options = StochasticOptions { sampler, negatives: classes, ..FactoredOptions::default().stochastic };
         Candidates::new(&Examples::of(data), &bound, &options)
     }
 

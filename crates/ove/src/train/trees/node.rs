@@ -23,6 +23,7 @@ use crate::platform::memory::prefetch;
 use crate::platform::random::Stream;
 use crate::platform::simd::vectorised;
 use crate::scores::sparse::{Entry, is_whole};
+use crate::train::validation::firsts;
 
 /// The learning rate decays linearly to this fraction of itself.
 const LAST_RATE: f32 = 0.02;
@@ -61,9 +62,11 @@ impl Job {
         NodeRun::new(task, self.clone(), random, numbers, |_| true)
     }
 
-    /// Trains on all but one row in `one_in`, and returns the loss of the held-out rows without the penalty.
+    /// Trains on all but one row in `one_in`, and returns the loss of the held-out rows without the penalty. Rows of the
+    /// same content stay together.
     pub fn held_out_loss(&self, task: Task<'_>, random: Stream, one_in: usize, numbers: &mut Vec<u32>) -> f64 {
-        let is_held_out = |n: u32| (n as usize).is_multiple_of(one_in);
+        let group = firsts(&task.examples.with_index(self.examples.rows()));
+        let is_held_out = |n: u32| (group[n as usize] as usize).is_multiple_of(one_in);
         let mut run = NodeRun::new(task, self.clone(), random, numbers, |n| !is_held_out(n));
         run.advance(usize::MAX);
         let held_out = (0..run.local.len() as u32).filter(|&n| is_held_out(n));

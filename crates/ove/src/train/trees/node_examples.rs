@@ -24,6 +24,11 @@ impl NodeExamples {
         self.rows.len()
     }
 
+    /// The ids of the rows, increasing.
+    pub fn rows(&self) -> &[u32] {
+        &self.rows
+    }
+
     /// Adds a positive child of the current row, with its weight.
     pub fn push_positive(&mut self, child: u16, weight: f32) {
         self.positives.push((child, weight));

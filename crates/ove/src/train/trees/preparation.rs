@@ -14,6 +14,7 @@ use crate::options::{ClassWeight, TrainOptions};
 use crate::platform::random::Stream;
 use crate::scores::trees::leaf_starts;
 use crate::train::label_weights::LabelWeights;
+use crate::train::validation::hold_out;
 
 /// Maximum number of rows that are held out for calibration, and the divisor of the number of rows.
 const HELD_OUT: (usize, usize) = (1000, 50);
@@ -110,11 +111,8 @@ impl<'a> Preparation<'a> {
     /// Holds out random rows for calibration.
     fn split(&mut self) {
         let examples = &self.task.examples;
-        let mut shuffled: Vec<u32> = examples.ids().map(|id| id as u32).collect();
-        Stream::of(&[self.task.seed, u64::MAX]).shuffle(&mut shuffled);
-        let (held_out, train) = shuffled.split_at(HELD_OUT.0.min(examples.len() / HELD_OUT.1));
-        (self.held_out, self.train) = (held_out.to_vec(), train.to_vec());
-        self.train.sort_unstable();
+        let count = HELD_OUT.0.min(examples.len() / HELD_OUT.1);
+        (self.held_out, self.train) = hold_out(examples, Stream::of(&[self.task.seed, u64::MAX]), count);
     }
 }
 
