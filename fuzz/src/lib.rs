@@ -17,10 +17,9 @@ use ove::{Dataset, Error, Examples, Labels, Model, TrainOptions, synthetic, with
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 17] = [
+pub const TARGETS: [Target; 15] = [
     ("any", any),
     ("arff", arff),
-    ("arrow", arrow),
     ("cache", cache),
     ("checkpoint", checkpoint),
     ("csv", csv),
@@ -29,7 +28,6 @@ pub const TARGETS: [Target; 17] = [
     ("jsonl", jsonl),
     ("libsvm", libsvm),
     ("model", model),
-    ("parquet", parquet),
     ("pieces", pieces),
     ("text", text),
     ("triples", triples),
@@ -59,25 +57,6 @@ pub fn jsonl(bytes: &[u8]) {
     reader(Some(Format::Jsonl), bytes);
     let [label, weight, id] = ["label", "weight", "id"].map(|name| Some(name.to_owned()));
     table(Format::Jsonl, Columns { text: vec!["text,body".into()], label, weight, id, label_separator: None }, bytes);
-}
-
-/// The reader of Parquet.
-pub fn parquet(bytes: &[u8]) {
-    columnar(Format::Parquet, bytes);
-}
-
-/// The reader of Arrow files and streams.
-pub fn arrow(bytes: &[u8]) {
-    columnar(Format::Arrow, bytes);
-}
-
-/// Every column of the corpus, as text and as label.
-fn columnar(format: Format, bytes: &[u8]) {
-    reader(Some(format), bytes);
-    for (text, label) in [("1", "2"), ("2,4", "3"), ("3", "1")] {
-        let columns = Columns { text: vec![text.into()], label: Some(label.into()), ..Columns::default() };
-        table(format, Columns { id: Some("1".into()), ..columns }, bytes);
-    }
 }
 
 /// The reader of fastText lines.

@@ -45,6 +45,8 @@ fn the_page_about_data_is_true() {
     }
     contains(&printed[0], "error            0.0000");
     assert!(printed[1].starts_with("shoes\t"), "{}", printed[1]);
+    assert!(dir.bytes("predictions.csv").starts_with(b"id,label_1,probability_1,label_2,probability_2\n17,shoes,0."));
+    assert!(dir.bytes("predictions.jsonl").starts_with(b"{\"id\":\"17\",\"labels\":[\"shoes\","));
     let found = dir.run("inspect shop.model --json").json();
     assert_eq!(found["classes"], 3, "one of which has a comma");
     let columns = &found["options"]["columns"];
@@ -164,7 +166,7 @@ fn outputs_are_whole_and_no_inputs() {
     dir.run("train shop.csv -o m --text title --label category --id sku --epochs 5 --min-df 1").ok();
     contains(&dir.run("predict m shop.csv -o shop.csv").refused(), "must not be one of the inputs, got shop.csv");
     assert_eq!(dir.bytes("shop.csv")[..4], *b"sku,");
-    let ends = "error: `output` must end with .csv, .jsonl or .parquet, got out.txt\n";
+    let ends = "error: `output` must end with .csv or .jsonl, got out.txt\n";
     assert_eq!(dir.run("predict m shop.csv -o out.txt").refused(), ends);
     // Nothing is left of a table that could not be completed, and an older one stays.
     dir.create("bad.csv", "sku,title\n1,one\n2\n");
@@ -175,22 +177,4 @@ fn outputs_are_whole_and_no_inputs() {
     }
     assert_eq!(dir.bytes("old.csv"), b"old\n");
     assert!(!dir.files().iter().any(|name| name.starts_with("new.csv") || name.ends_with(".part")));
-    if !cfg!(feature = "parquet") {
-        contains(&dir.run("predict m shop.csv -o out.parquet").refused(), "feature `parquet`");
-    }
-}
-
-#[cfg(feature = "parquet")]
-#[test]
-fn predictions_as_parquet() {
-    let dir = shop();
-    dir.run("train shop.csv -o m --text title --label category --id sku --epochs 50 --min-df 1").ok();
-    dir.run("predict m shop.csv --top 2 -o out.parquet").ok();
-    // Its lists are several labels, and a text.
-    dir.run("train out.parquet -o n --text labels --label labels --id id --min-df 1 --epochs 1").ok();
-    let lines = dir.run("predict n out.parquet --top 1").ok();
-    assert_eq!(
-        lines.lines().map(|line| line.split('\t').next().unwrap()).collect::<Vec<_>>(),
-        ["17", "18", "19", "20"]
-    );
 }

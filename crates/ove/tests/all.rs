@@ -5,7 +5,6 @@
 
 mod bad_input;
 mod checkpoint;
-mod columnar;
 mod evaluate;
 mod factored;
 mod file;

@@ -634,7 +634,7 @@ fn options() {
         assert_eq!(format.name().parse::<Format>().unwrap(), *format);
     }
     let error = "xls".parse::<Format>().unwrap_err().to_string();
-    let known = "libsvm, xmc, idx, arff, triples, tsv, tsv-label-first, fasttext, csv, jsonl, parquet, arrow";
+    let known = "libsvm, xmc, idx, arff, triples, tsv, tsv-label-first, fasttext, csv, jsonl";
     assert_eq!(error, format!("`format` must be one of {known}, got `xls`"));
     let options = ReadOptions { labels: Some(9), ..ReadOptions::default() };
     let error = Files::new(&[("a.arff", FRUIT.as_bytes())]).error(&options);

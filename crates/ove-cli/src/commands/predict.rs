@@ -29,7 +29,7 @@ pub struct Args {
     model: PathBuf,
     /// Rows, or one text per line for a model that was trained on texts; labels are optional; `-` is stdin
     data: PathBuf,
-    /// Write the predictions to this file, .csv, .jsonl or .parquet, instead of printing them
+    /// Write the predictions to this file, .csv or .jsonl, instead of printing them
     #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
     output: Option<PathBuf>,
     /// Number of classes per row

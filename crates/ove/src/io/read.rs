@@ -15,8 +15,6 @@
 mod arff;
 pub mod class_weights;
 pub(crate) mod classes;
-#[cfg(feature = "parquet")]
-mod columnar;
 mod compression;
 pub mod counts;
 mod csv;
@@ -71,16 +69,11 @@ pub enum Format {
     Csv,
     /// A table: one JSON object per line.
     Jsonl,
-    /// A table: Apache Parquet.
-    Parquet,
-    /// A table: Apache Arrow's file or stream format, of which the file is also called Feather.
-    Arrow,
 }
 
 names!(Format, "format", {
     Libsvm => "libsvm", Xmc => "xmc", Idx => "idx", Arff => "arff", Triples => "triples",
     Tsv => "tsv", TsvLabelFirst => "tsv-label-first", Fasttext => "fasttext", Csv => "csv", Jsonl => "jsonl",
-    Parquet => "parquet", Arrow => "arrow",
 });
 
 impl Format {
@@ -91,12 +84,7 @@ impl Format {
 
     /// Whether this is a format of tables, whose columns have names.
     pub fn is_table(self) -> bool {
-        matches!(self, Format::Csv | Format::Jsonl | Format::Parquet | Format::Arrow)
-    }
-
-    /// Whether its first bytes are no text.
-    fn is_binary(self) -> bool {
-        matches!(self, Format::Idx | Format::Parquet | Format::Arrow)
+        matches!(self, Format::Csv | Format::Jsonl)
     }
 
     /// Whether a part of a file can be read without the rest.
@@ -221,32 +209,6 @@ fn read_known(source: Source, format: Format, options: &ReadOptions) -> Result<I
     }
 }
 
-/// Parquet and Arrow files without the feature that reads them.
-#[cfg(not(feature = "parquet"))]
-mod columnar {
-    use super::texts::Texts;
-    use super::{Format, ReadOptions, wrong_file};
-    use crate::error::Result;
-
-    /// A table that cannot be opened.
-    pub(super) enum Columnar {}
-
-    impl Columnar {
-        pub fn open(source: super::Source, format: Format, _: &ReadOptions) -> Result<Self> {
-            let message = format!("the format {format} needs the feature `parquet`, without which this was built");
-            Err(wrong_file(source.path(), message))
-        }
-
-        pub fn next_texts(&mut self) -> Result<Option<Texts>> {
-            match *self {}
-        }
-    }
-
-    pub(super) fn read(source: super::Source, format: Format, options: &ReadOptions) -> Result<Texts> {
-        match Columnar::open(source, format, options)? {}
-    }
-}
-
 /// Reads a file whose format is known; it may have no rows.
 fn read_format(source: Source, format: Format, options: &ReadOptions) -> Result<Input> {
     let input = match format {
@@ -260,7 +222,6 @@ fn read_format(source: Source, format: Format, options: &ReadOptions) -> Result<
         Format::Fasttext => Input::Texts(texts::read(source, options, fasttext::line)?),
         Format::Csv => Input::Texts(csv::read(source, options, &mut None)?),
         Format::Jsonl => Input::Texts(json_lines::read(source, options, &mut None)?),
-        Format::Parquet | Format::Arrow => Input::Texts(columnar::read(source, format, options)?),
     };
     Ok(match input {
         Input::Rows(mut data) => {

@@ -10,8 +10,6 @@
 //!
 //! Predictions are written as tables: [`predictions`].
 
-#[cfg(feature = "parquet")]
-mod parquet;
 pub mod predictions;
 
 use std::fs::File;

@@ -1,10 +1,8 @@
 //! Detects the format of a file by its name, else by its first bytes.
 //!
 //! ```text
-//! *.arff, *idx3-ubyte, *.svm, *.libsvm, *.svmlight, *.tsv, *.csv, *.jsonl, *.parquet, *.arrow, *.data with *.label
+//! *.arff, *idx3-ubyte, *.svm, *.libsvm, *.svmlight, *.tsv, *.csv, *.jsonl, *.data with *.label beside it
 //! 00 00 08 …          idx
-//! PAR1                parquet
-//! ARROW1              arrow
 //! @relation or %      arff
 //! 3 5 2, then 1 4 1   triples
 //! 3 5 2, then others  xmc
@@ -50,9 +48,9 @@ pub(super) fn text_format(source: &Source, options: &ReadOptions) -> Result<Form
 
 /// The format of a table with the given columns.
 fn of_columns(source: &Source, options: &ReadOptions) -> Option<Format> {
-    let named = by_name(source).or_else(|| by_content(source.head()).filter(|format| format.is_binary()));
+    let named = by_name(source);
     if options.columns.is_empty() || named.is_some_and(|format| format != Format::Tsv) {
-        return named.filter(|format| format.is_binary());
+        return None;
     }
     if source.head().trim_ascii_start().starts_with(b"{") {
         return Some(Format::Jsonl);
@@ -80,10 +78,6 @@ fn by_name(source: &Source) -> Option<Format> {
         Some(Format::Csv)
     } else if ends(&[".jsonl", ".ndjson"]) {
         Some(Format::Jsonl)
-    } else if ends(&[".parquet"]) {
-        Some(Format::Parquet)
-    } else if ends(&[".arrow", ".feather", ".ipc"]) {
-        Some(Format::Arrow)
     } else if name.strip_suffix(".data").is_some_and(|stem| source.beside(&format!("{stem}.label")).is_some()) {
         Some(Format::Triples)
     } else {
@@ -92,10 +86,8 @@ fn by_name(source: &Source) -> Option<Format> {
 }
 
 fn by_content(head: &[u8]) -> Option<Format> {
-    for (start, format) in [(&[0, 0, 8][..], Format::Idx), (b"PAR1", Format::Parquet), (b"ARROW1", Format::Arrow)] {
-        if head.starts_with(start) {
-            return Some(format);
-        }
+    if head.starts_with(&[0, 0, 8]) {
+        return Some(Format::Idx);
     }
     let text = String::from_utf8_lossy(whole_words(head));
     let text = text.trim_start_matches('\u{feff}');

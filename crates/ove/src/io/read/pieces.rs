@@ -9,7 +9,6 @@ use std::path::Path;
 
 use memchr::memchr_iter;
 
-use super::columnar::Columnar;
 use super::csv::{self, Csv};
 use super::lines::Lines;
 use super::source::Source;
@@ -41,8 +40,6 @@ pub struct Pieces {
     csv: Option<Csv>,
     /// What the first row of JSON lines told.
     json: Option<Layout>,
-    /// A Parquet or Arrow file.
-    columnar: Option<Columnar>,
 }
 
 impl Pieces {
@@ -76,18 +73,7 @@ impl Pieces {
         let source = Source::open(path)?;
         let format = format_of(&source, options, detect)?;
         let options = ReadOptions { format: Some(format), ..options.clone() };
-        Ok(Pieces {
-            source,
-            options,
-            format,
-            bytes,
-            lines: 0,
-            rows: 0,
-            header: None,
-            csv: None,
-            json: None,
-            columnar: None,
-        })
+        Ok(Pieces { source, options, format, bytes, lines: 0, rows: 0, header: None, csv: None, json: None })
     }
 
     /// Its format.
@@ -106,7 +92,6 @@ impl Pieces {
     /// As [`read_any`](super::read_any).
     pub fn next_piece(&mut self) -> Result<Option<Input>> {
         let input = match self.format {
-            Format::Parquet | Format::Arrow => self.next_batch()?,
             format if format.is_piecewise() => self.next_lines()?,
             _ if self.rows > 0 => None,
             format => Some(read_known(self.take_source()?, format, &self.options)?),
@@ -124,14 +109,6 @@ impl Pieces {
     fn take_source(&mut self) -> Result<Source> {
         let nothing = Source::from_lines(self.source.path(), Vec::new(), 0)?;
         Ok(std::mem::replace(&mut self.source, nothing))
-    }
-
-    fn next_batch(&mut self) -> Result<Option<Input>> {
-        if self.columnar.is_none() {
-            self.columnar = Some(Columnar::open(self.take_source()?, self.format, &self.options)?);
-        }
-        let texts = self.columnar.as_mut().map(Columnar::next_texts).transpose()?;
-        Ok(texts.flatten().map(Input::Texts))
     }
 
     fn next_lines(&mut self) -> Result<Option<Input>> {

@@ -131,11 +131,6 @@ impl Source {
         failure(&self.path, self.compression, error)
     }
 
-    /// Whether this is a regular file that is not compressed, which can be opened again and read at any place.
-    pub fn is_plain(&self) -> bool {
-        !self.stdin && self.compression.is_none() && self.path.is_file()
-    }
-
     /// The file `name`, or else `name.gz` and the like, in the same folder.
     pub fn beside(&self, name: &str) -> Option<PathBuf> {
         if self.stdin {

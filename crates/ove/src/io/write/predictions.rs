@@ -6,8 +6,7 @@
 //! {"id":"17","labels":["shoes","coats, jackets"],"probabilities":[0.75,0.25]}  .jsonl
 //! ```
 //!
-//! Parquet (feature `parquet`) has the columns of JSON lines, two of them lists. Numbers have as many digits as are
-//! needed to read the same number again.
+//! Numbers have as many digits as are needed to read the same number again.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -16,8 +15,6 @@ use std::path::Path;
 
 use serde_json::json;
 
-#[cfg(feature = "parquet")]
-use super::parquet::Parquet;
 use crate::error::{Error, Result};
 use crate::platform::names::names;
 
@@ -28,25 +25,20 @@ pub enum PredictionFormat {
     Csv,
     /// One JSON object per line.
     Jsonl,
-    /// Apache Parquet.
-    Parquet,
 }
 
-names!(PredictionFormat, "output", { Csv => "csv", Jsonl => "jsonl", Parquet => "parquet" });
+names!(PredictionFormat, "output", { Csv => "csv", Jsonl => "jsonl" });
 
 impl PredictionFormat {
     /// The format that the name of a file ends with.
     ///
     /// # Errors
-    /// [`Error::Setting`] for another ending, and for Parquet without the feature `parquet`.
+    /// [`Error::Setting`] for another ending.
     pub fn of(path: &Path) -> Result<Self> {
         let end = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
         match PredictionFormat::ALL.iter().find(|format| format.name() == end) {
-            Some(PredictionFormat::Parquet) if !cfg!(feature = "parquet") => {
-                Err(Error::setting("output", "be CSV or JSON lines, or ove be built with feature `parquet`", end))
-            }
             Some(&format) => Ok(format),
-            None => Err(Error::setting("output", "end with .csv, .jsonl or .parquet", path.display())),
+            None => Err(Error::setting("output", "end with .csv or .jsonl", path.display())),
         }
     }
 }
@@ -67,16 +59,8 @@ pub struct Predictions<'a> {
 }
 
 enum Form {
-    Csv {
-        out: BufWriter<File>,
-        top: usize,
-        begun: bool,
-    },
-    Jsonl {
-        out: BufWriter<File>,
-    },
-    #[cfg(feature = "parquet")]
-    Parquet(Parquet),
+    Csv { out: BufWriter<File>, top: usize, begun: bool },
+    Jsonl { out: BufWriter<File> },
 }
 
 impl<'a> Predictions<'a> {
@@ -89,10 +73,6 @@ impl<'a> Predictions<'a> {
         let form = match format {
             PredictionFormat::Csv => Form::Csv { out: BufWriter::new(file), top, begun: false },
             PredictionFormat::Jsonl => Form::Jsonl { out: BufWriter::new(file) },
-            #[cfg(feature = "parquet")]
-            PredictionFormat::Parquet => Form::Parquet(Parquet::new(file)),
-            #[cfg(not(feature = "parquet"))]
-            PredictionFormat::Parquet => return PredictionFormat::of(path).map(|_| unreachable!("it is refused")),
         };
         Ok(Predictions { path, form })
     }
@@ -113,8 +93,6 @@ impl<'a> Predictions<'a> {
                 write()
             }
             Form::Jsonl { out } => rows.iter().try_for_each(|row| writeln!(out, "{}", row.json())),
-            #[cfg(feature = "parquet")]
-            Form::Parquet(parquet) => parquet.write(rows),
         };
         written.map_err(|e| Error::file(self.path, e))
     }
@@ -126,8 +104,6 @@ impl<'a> Predictions<'a> {
     pub fn finish(self) -> Result<()> {
         let finished = match self.form {
             Form::Csv { mut out, .. } | Form::Jsonl { mut out } => out.flush(),
-            #[cfg(feature = "parquet")]
-            Form::Parquet(parquet) => parquet.finish(),
         };
         finished.map_err(|e| Error::file(self.path, e))
     }
