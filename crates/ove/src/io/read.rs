@@ -2,8 +2,7 @@
 //! into one.
 //!
 //! Each format is in a file of its own that describes it. The format is detected by the name of the file, else by its
-//! first bytes. Tables ([`Format::is_table`]) have named columns, of which [`Columns`] says what they hold. Any file may be compressed with gzip (feature `gzip`), bzip2, xz or Zstandard
-//! (feature `compression`), whatever its name. `-` is
+//! first bytes. Tables ([`Format::is_table`]) have named columns, of which [`Columns`] says what they hold. Any file may be compressed with gzip (feature `gzip`), whatever its name. `-` is
 //! standard input.
 //!
 //! ```no_run
@@ -15,7 +14,6 @@
 mod arff;
 pub mod class_weights;
 pub(crate) mod classes;
-mod compression;
 pub mod counts;
 mod csv;
 mod detect;

@@ -1,17 +1,17 @@
-//! Opens files, compressed or not, or standard input.
+//! Opens files: plain or gzip, or standard input.
 //!
-//! The first bytes of the content can be inspected without consuming them, so that formats are detected on standard
-//! input too:
+//! Gzip (feature `gzip`) is recognised by its first two bytes, not by the name, and may have several members, as from
+//! `cat a.gz b.gz`. The first bytes of the content can be inspected without consuming them, so that formats are
+//! detected on standard input too:
 //!
 //! ```text
-//! file ─ first bytes ─ decompressed, if they say so ─ head ─ reader
+//! file ─ first 2 bytes ─ gunzip, if they are its magic number ─ head ─ reader
 //! ```
 
 use std::fs::File;
 use std::io::{self, BufReader, Chain, Cursor, Read};
 use std::path::{Path, PathBuf};
 
-use super::compression::{self, Compression, ENDINGS, MAGIC};
 use super::wrong_file;
 use crate::error::{Error, Result};
 use crate::platform::memory;
@@ -22,6 +22,8 @@ pub(super) const HEAD: usize = 4096;
 /// The size of the read buffer: few system calls, and it fits the second-level cache.
 const BUFFER: usize = 128 << 10;
 
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
 /// An input whose first bytes were read and put back.
 type Peeked<R> = Chain<Cursor<Vec<u8>>, R>;
 
@@ -29,7 +31,7 @@ type Peeked<R> = Chain<Cursor<Vec<u8>>, R>;
 pub(super) struct Source {
     path: PathBuf,
     input: BufReader<Peeked<Box<dyn Read>>>,
-    compression: Option<Compression>,
+    gzip: bool,
     stdin: bool,
     /// The length of the file, if it is one; decompressed content may be longer.
     length: usize,
@@ -57,34 +59,23 @@ impl Source {
 
     /// Lines of a file, after `lines_before` others.
     pub fn from_lines(path: &Path, content: Vec<u8>, lines_before: usize) -> Result<Source> {
-        // Already decompressed, even if these bytes look like it.
-        Ok(Source { lines_before, ..Source::of_content(path, Box::new(Cursor::new(content)), None, true)? })
+        // Already decompressed: these bytes are not gzip, even if they look like it.
+        Ok(Source { lines_before, ..Source::of_content(path, Box::new(Cursor::new(content)), false, true)? })
     }
 
     fn new(path: &Path, raw: Box<dyn Read>, stdin: bool) -> Result<Source> {
-        let raw = peek(raw, MAGIC).map_err(|e| Error::file(path, e))?;
-        let compression = Compression::of(head(&raw));
-        let content = match compression {
-            None => Box::new(raw),
-            Some(compression) => {
-                let content = compression.decompress(BufReader::with_capacity(BUFFER, raw));
-                content.map_err(|feature| not_built(path, compression, feature))?
-            }
-        };
-        Source::of_content(path, content, compression, stdin)
+        let raw = peek(raw, GZIP.len()).map_err(|e| Error::file(path, e))?;
+        let gzip = head(&raw) == GZIP;
+        let content = if gzip { gunzip(path, raw)? } else { Box::new(raw) };
+        Source::of_content(path, content, gzip, stdin)
     }
 
-    fn of_content(
-        path: &Path,
-        content: Box<dyn Read>,
-        compression: Option<Compression>,
-        stdin: bool,
-    ) -> Result<Source> {
-        let content = peek(content, HEAD).map_err(|e| failure(path, compression, e))?;
+    fn of_content(path: &Path, content: Box<dyn Read>, gzip: bool, stdin: bool) -> Result<Source> {
+        let content = peek(content, HEAD).map_err(|e| failure(path, gzip, e))?;
         Ok(Source {
             path: path.to_owned(),
             input: BufReader::with_capacity(BUFFER, content),
-            compression,
+            gzip,
             stdin,
             length: 0,
             lines_before: 0,
@@ -128,34 +119,41 @@ impl Source {
 
     /// The error for a failed read.
     pub fn failure(&self, error: io::Error) -> Error {
-        failure(&self.path, self.compression, error)
+        failure(&self.path, self.gzip, error)
     }
 
-    /// The file `name`, or else `name.gz` and the like, in the same folder.
+    /// The file `name`, or else `name.gz`, in the same folder.
     pub fn beside(&self, name: &str) -> Option<PathBuf> {
         if self.stdin {
             return None;
         }
-        let names = [""].into_iter().chain(ENDINGS).map(|end| format!("{name}{end}"));
-        names.map(|name| self.path.with_file_name(name)).find(|path| path.is_file())
+        let names = [name.to_owned(), format!("{name}.gz")];
+        names.iter().map(|name| self.path.with_file_name(name)).find(|path| path.is_file())
     }
 
-    /// The name of the file without its folder and without `.gz` and the like.
+    /// The name of the file without its folder and without `.gz`.
     pub fn name(&self) -> String {
         uncompressed(&self.path)
     }
 }
 
-/// The name of a file without its folder and without `.gz` and the like.
+/// The name of a file without its folder and without `.gz`.
 pub(super) fn uncompressed(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    compression::uncompressed(&name).to_owned()
+    name.strip_suffix(".gz").unwrap_or(&name).to_owned()
 }
 
-fn not_built(path: &Path, compression: Compression, feature: &str) -> Error {
-    let found = compression.name();
-    let then = format!("decompress it, or build with feature `{feature}`");
-    wrong_file(path, format!("expected a file that is not compressed, found {found}; {then}"))
+#[cfg(feature = "gzip")]
+fn gunzip(_: &Path, raw: Peeked<Box<dyn Read>>) -> Result<Box<dyn Read>> {
+    Ok(Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(BUFFER, raw))))
+}
+
+#[cfg(not(feature = "gzip"))]
+fn gunzip(path: &Path, _: Peeked<Box<dyn Read>>) -> Result<Box<dyn Read>> {
+    Err(wrong_file(
+        path,
+        "expected a file that is not compressed, found gzip; decompress it, or build with feature `gzip`",
+    ))
 }
 
 fn peek<R: Read>(mut input: R, count: usize) -> io::Result<Peeked<R>> {
@@ -168,11 +166,14 @@ fn head<R>(peeked: &Peeked<R>) -> &[u8] {
     peeked.get_ref().0.get_ref()
 }
 
-/// The error for a failed read: damaged data, or an error of the file.
-fn failure(path: &Path, compression: Option<Compression>, error: io::Error) -> Error {
-    match compression.and_then(|compression| compression.damage(&error)) {
-        Some(damage) => wrong_file(path, damage),
-        None => Error::file(path, error),
+/// The error for a failed read: the decoder distinguishes damaged data from I/O errors by their kind.
+fn failure(path: &Path, gzip: bool, error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof if gzip => wrong_file(path, "the gzip data are cut short"),
+        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData if gzip => {
+            wrong_file(path, "the gzip data are damaged")
+        }
+        _ => Error::file(path, error),
     }
 }
 
