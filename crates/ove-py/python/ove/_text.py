@@ -15,7 +15,8 @@ from ove._types import Matrix
 class TextClassifier(Classifier):
     """A softmax model for texts: words and n-grams weighted by tf-idf, as by scikit-learn's `TfidfVectorizer`.
 
-    X is a list of strings, or an array or series of them.
+    X is a list of strings, or an array or a column of them: a series of pandas or polars, an array of pyarrow. Of a
+    table of such columns, each row is one text, its columns joined as by `ove train --text title,description`.
 
     Parameters
     ----------
@@ -156,17 +157,37 @@ n_jobs, verbose, classes :
 def _texts(X: Any) -> list[str]:
     if isinstance(X, str):
         raise ValueError(f"`X` must be a list of texts, got the one text {X!r}; pass [{X!r}]")
-    if not isinstance(X, Iterable) or isinstance(X, Mapping):
+    if not hasattr(X, "to_pylist") and (not isinstance(X, Iterable) or isinstance(X, Mapping)):
         raise ValueError(f"`X` must be a list of texts, got {X!r}")
-    if len(getattr(X, "shape", ())) > 1:
-        columns = [str(column) for column in getattr(X, "columns", [])]
-        hint = f"; pass one column, such as X[{columns[0]!r}]" if columns else ""
-        raise ValueError(f"`X` must be a list or one column of texts, got a table of shape {X.shape}{hint}")
-    texts = list(X)
+    columns = _columns(X)
+    if columns is None and len(getattr(X, "shape", ())) > 1:
+        raise ValueError(f"`X` must be a list, or a table with named columns of texts, got an array of shape {X.shape}")
+    if columns is None:
+        texts = _strings(X, "`X`")
+    else:
+        joined = [_strings(column, f"the column {name!r} of `X`") for name, column in columns]
+        texts = ["\n".join(row) for row in zip(*joined, strict=True)]
+    if not texts:
+        raise ValueError("`X` must have at least 1 text, got 0")
+    return texts
+
+
+def _columns(X: Any) -> list[tuple[str, Any]] | None:
+    """The columns of a table by name; None if it is no table."""
+    if hasattr(X, "column_names"):  # pyarrow
+        return list(zip(X.column_names, X.columns, strict=True))
+    if not hasattr(X, "columns"):
+        return None
+    if len(set(X.columns)) < len(X.columns):
+        raise ValueError(f"`X` must have columns of different names, got {list(X.columns)}")
+    return [(str(name), X[name]) for name in X.columns]  # pandas, polars
+
+
+def _strings(column: Any, what: str) -> list[str]:
+    # The elements of pyarrow's arrays are not strings.
+    texts = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
     for n, text in enumerate(texts):
         if not isinstance(text, str):
             missing = "; replace missing texts by ''" if text is None or text != text else ""
-            raise ValueError(f"each text in `X` must be a string, got {text!r} in row {n}{missing}")
-    if not texts:
-        raise ValueError("`X` must have at least 1 text, got 0")
+            raise ValueError(f"each text in {what} must be a string, got {text!r} in row {n}{missing}")
     return texts
