@@ -1,7 +1,9 @@
 //! Settings, which Python passes as one JSON object. The library knows their names, ranges and defaults.
 
 use ove::TrainOptions;
-use ove::options::{BatchOptions, FactoredOptions, LinearOptions, StochasticOptions, TREES_FROM, TreeOptions};
+use ove::options::{
+    BatchOptions, FactoredOptions, LinearOptions, RecommenderOptions, StochasticOptions, TREES_FROM, TreeOptions,
+};
 use ove::text::TextOptions;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -44,6 +46,7 @@ pub fn defaults() -> String {
         "trees": TreeOptions::default(),
         "stochastic": StochasticOptions::default(),
         "batch": BatchOptions::default(),
+        "recommender": RecommenderOptions::default(),
         "text": TextOptions::default(),
         "trees_from": TREES_FROM,
     });

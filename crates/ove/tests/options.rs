@@ -215,7 +215,8 @@ fn values_out_of_range_are_refused_with_the_range() {
         (json!({ "solver": "batch", "iterations": 0 }), "`iterations` must be at least 1, got 0".into()),
         (
             json!({ "objective": "merged", "sampler": "rivals", "negatives": 1 }),
-            "`negatives` must be at least 2 for the objectives merged and normalised with the sampler rivals, got 1".into(),
+            "`negatives` must be at least 2 for the objectives merged and normalised with the sampler rivals, got 1"
+                .into(),
         ),
     ] {
         assert_eq!(refused(settings.clone()), expected, "{settings}");

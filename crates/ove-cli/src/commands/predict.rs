@@ -63,7 +63,9 @@ pub fn run(args: Args) -> Result<()> {
     let start = Instant::now();
     let model = Model::load(&args.model)?;
     if format == Some(PredictionFormat::Csv) && args.by_threshold(&model) {
-        bail!("--output: a row above the threshold has any number of classes, which .csv has no columns for; give --top or a .jsonl file");
+        bail!(
+            "--output: a row above the threshold has any number of classes, which .csv has no columns for; give --top or a .jsonl file"
+        );
     }
     let mut predicted = Duration::ZERO;
     match args.output.as_deref().zip(format) {
