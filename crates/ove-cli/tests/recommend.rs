@@ -42,7 +42,7 @@ fn users_get_items_of_their_group() {
     }
     // Somebody new, with a reason for each recommendation.
     let found: Value =
-        serde_json::from_str(dir.run("recommend m --items i3,i8,nothing --top 2 --explain --json").ok()).unwrap();
+        serde_json::from_str(&dir.run("recommend m --items i3,i8,nothing --top 2 --explain --json").ok()).unwrap();
     assert!(found["user"].is_null());
     for n in 0..2 {
         assert_eq!(group(found["items"][n].as_str().unwrap()), 3);

@@ -79,13 +79,15 @@ pub fn train_recommender(
 #[pyfunction]
 pub fn recommender_vectors<'py>(py: Python<'py>, model: &Model) -> PyResult<(Vectors<'py>, Vectors<'py>)> {
     let recommender = ready(model)?;
-    let table = |count: usize, vector: &dyn Fn(u32) -> &'_ [f32]| {
-        let numbers: Vec<f32> = (0..count as u32).flat_map(vector).copied().collect();
-        let width = numbers.len() / count.max(1);
-        PyArray1::from_vec(py, numbers).reshape([count, width])
-    };
     let (users, items) = (model.inner.features(), model.inner.classes());
-    Ok((table(users, &|user| recommender.user(user))?, table(items, &|item| recommender.item(item))?))
+    Ok((table(py, users, |user| recommender.user(user))?, table(py, items, |item| recommender.item(item))?))
+}
+
+/// Vectors as the rows of an array.
+fn table<'a, 'py>(py: Python<'py>, count: usize, vector: impl Fn(u32) -> &'a [f32]) -> PyResult<Vectors<'py>> {
+    let numbers: Vec<f32> = (0..count as u32).flat_map(vector).copied().collect();
+    let width = numbers.len() / count.max(1);
+    PyArray1::from_vec(py, numbers).reshape([count, width])
 }
 
 /// The interactions of training: offsets, items, weights.

@@ -102,7 +102,7 @@ fn predict<E: From<ove::Error>>(
     mut write: impl FnMut(&[PredictedRow]) -> Result<(), E>,
 ) -> Result<(), E> {
     let (mut rows_so_far, mut unknown) = (0, 0);
-    args.input.each_piece(model, &args.data, |data| {
+    args.input.each_piece::<E>(model, &args.data, |data| {
         for first in (0..data.len()).step_by(CHUNK) {
             let rows = first..(first + CHUNK).min(data.len());
             let start = Instant::now();

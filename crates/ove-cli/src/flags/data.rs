@@ -152,7 +152,7 @@ impl DataFlags {
         path: &Path,
         mut take: impl FnMut(Dataset) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        let options = self.options(false, &model.card.columns);
+        let options = self.options(false, &model.card.columns)?;
         let mut pieces = match &model.card.text {
             Some(_) => Pieces::open_texts(path, &options, PIECE_BYTES)?,
             None => Pieces::open_rows(path, &options, PIECE_BYTES)?,
@@ -186,12 +186,15 @@ impl DataFlags {
     }
 
     /// How to read a file, with `usual` columns for those that were not given.
-    fn options(&self, labels_required: bool, usual: &Columns) -> Result<ReadOptions> {
+    fn options(&self, labels_required: bool, usual: &Columns) -> ove::Result<ReadOptions> {
         let DataFlags { format, labels, first_label, on_error, columns } = self.clone();
         let format = match format {
             Some(FileFormat::Rows(format)) => Some(format),
             Some(FileFormat::Interactions) => {
-                bail!("`format` must be that of rows or texts here: interactions train recommenders and evaluate them")
+                return Err(ove::Error::Settings(
+                    "`format` must be that of rows or texts here: interactions train recommenders and evaluate them"
+                        .into(),
+                ));
             }
             None => None,
         };
