@@ -148,7 +148,7 @@ fn the_penalty_shrinks_vectors_and_perhaps_biases() {
 fn lazy_adagrad_of_vectors_is_that_of_a_plain_loop() {
     const ROW: [f64; FEATURES] = [0.5, -2.0, 1.5, 0.0, 1.0];
     const LABEL: usize = 2;
-    let (rate, l2, epochs) = (0.3, 0.2, 6);
+    let (rate, l2, epochs) = (0.3, 0.05, 6);
     let mut data = Dataset::new(FEATURES, (0..CLASSES).map(|k| k.to_string()).collect());
     ROW.iter().zip(0..).filter(|(x, _)| **x != 0.0).for_each(|(&x, feature)| data.push_entry(feature, x as f32));
     data.end_row(&[LABEL as u32]);
