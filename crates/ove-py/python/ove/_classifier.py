@@ -36,7 +36,8 @@ default "one-vs-each"; factored "sampled-softmax"
     scores : {"linear", "factored", "trees"}, optional
         Score function: a weight per feature and class; a vector per feature and per class, so that memory grows with
         their number and not with the product; or trees over the classes. If not given, what makes the fewest errors on
-        held-out rows: trees, or for rows of numbers linear scores; only trees from 100 classes on.
+        held-out rows: trees, or for rows of numbers linear scores; only trees from 100 classes on. If `epochs` or
+        `learning_rate` is given, linear scores below 100 classes.
     rank : int, default 64
         Factored: length of the vectors.
     trees : int, default 3
@@ -56,8 +57,8 @@ default "one-vs-each"; factored "sampled-softmax"
         `learning_rate` is given.
     learning_rate : float, optional
         Stochastic and trees: the step for one row and one visited class. If not given, chosen on held-out rows, and 0.7
-        for trees. With fewer than 1,000 rows or a single epoch, 0.1 for linear scores and 1 / mean ‖x‖₁ for factored
-        scores, or less where that diverges.
+        for trees. With fewer than 1,000 rows or a single epoch, 1 / mean ‖x‖₁ for factored scores and, for linear ones,
+        0.1, or less where that diverges.
     l2 : float, default 0; trees 0.2
         λ of the penalty λ/2·‖w‖² on the sum over all rows (over the rows of a node, for trees); 1 for the batch
         solver. It is 1/C of scikit-learn's `LogisticRegression`.

@@ -168,7 +168,7 @@ mod tests {
         let mut scores = vec![0.0; data.len() * CLASSES];
         scores.chunks_mut(CLASSES).enumerate().for_each(|(n, out)| linear.scores(data.rows().row(n), out));
         for beta in [0.3, 1.0, 2.5] {
-            let at = |beta: f64| moments(&rows, &scores, beta);
+            let at = |beta: f64| moments(&scores, rows.classes, &|n| &rows.labels[rows.id(n)], beta);
             let [_, slope, curvature, labels] = at(beta);
             let nearby = [at(beta + 1e-4), at(beta - 1e-4)];
             let difference = |of: usize| (nearby[0][of] - nearby[1][of]) / 2e-4;

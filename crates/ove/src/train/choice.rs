@@ -123,16 +123,19 @@ fn candidates(examples: &Examples<'_>, given: &TrainOptions) -> Vec<TrainOptions
     let (features, classes) = (examples.rows.features(), examples.classes);
     let entries = examples.rows.entries() as f64 * examples.len() as f64 / examples.rows.len() as f64;
     let dense = classes < TREES_FROM && entries >= DENSE * features as f64 * examples.len() as f64;
-    let passes = given.epochs.is_some() || given.learning_rate.is_some();
     let with = |scores: ScoreOptions, l2: Option<f64>, epochs: Option<usize>| TrainOptions {
         scores: Some(scores),
         l2: given.l2.or(l2),
-        epochs: given.epochs.or(epochs),
+        epochs,
         ..given.clone()
     };
-    // The batch solver has neither epochs nor a learning rate.
-    if dense && passes {
-        return vec![with(ScoreOptions::Linear(LinearOptions::default()), None, None)];
+    // What is given of a run is meant for one run, not for trials, and the batch solver has neither.
+    if given.epochs.is_some() || given.learning_rate.is_some() {
+        let scores = match classes >= TREES_FROM {
+            true => ScoreOptions::Trees(TreeOptions::default()),
+            false => ScoreOptions::Linear(LinearOptions::default()),
+        };
+        return vec![with(scores, None, given.epochs)];
     }
     let mut found = Vec::new();
     if dense && entries * classes as f64 <= WORK {
