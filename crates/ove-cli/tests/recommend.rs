@@ -19,9 +19,9 @@ fn trained() -> Dir {
         dir.create(file, &lines);
     }
     let run =
-        dir.run("train train.txt --format interactions -o m --rank 4 --temperature 0.5 --epochs 20 --batch 64 --json");
+        dir.run("train train.txt --format interactions -o m --rank 4 --temperature 0.5 --learning-rate 0.1 --epochs 40 --batch 64 --json");
     let found = run.json();
-    assert_eq!((&found["users"], &found["items"], &found["epochs"]), (&400.into(), &60.into(), &20.into()));
+    assert_eq!((&found["users"], &found["items"], &found["epochs"]), (&400.into(), &60.into(), &40.into()));
     dir
 }
 
@@ -79,11 +79,11 @@ fn later_items_are_measured() {
 #[test]
 fn the_number_of_epochs_is_chosen_and_a_killed_run_resumes() {
     let dir = trained();
-    let words = "--format interactions --rank 4 --temperature 0.5 --batch 64";
+    let words = "--format interactions --rank 4 --temperature 0.5 --batch 64 --learning-rate 0.1";
     let run = dir.run(&format!("train train.txt {words} -o chosen"));
     assert!(run.stderr.contains("epochs: chosen on held-out interactions, recall@20 "), "{}", run.stderr);
     run.ok();
-    dir.run(&format!("train train.txt {words} -o again --epochs 20 --checkpoint c --checkpoint-every 1epoch")).ok();
+    dir.run(&format!("train train.txt {words} -o again --epochs 40 --checkpoint c --checkpoint-every 1epoch")).ok();
     assert_eq!(dir.bytes("again"), dir.bytes("m"));
     assert!(dir.files_in("c").is_empty());
 }

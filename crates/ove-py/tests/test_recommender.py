@@ -26,14 +26,14 @@ def visits():
 
 
 def trained(visits, **params):
-    params = {"rank": 4, "temperature": 0.5, "epochs": 15, "batch": 64, **params}
+    params = {"rank": 4, "temperature": 0.5, "epochs": 60, "batch": 64, "learning_rate": 0.1, **params}
     return ove.Recommender(**params).fit(visits[0], show_progress=False)
 
 
 def test_code_for_implicit_runs(visits):
     """What its README does with a model, after the line that makes it."""
     train, test = visits
-    model = ove.Recommender(rank=4, temperature=0.5, epochs=15, batch=64)
+    model = ove.Recommender(rank=4, temperature=0.5, epochs=60, batch=64, learning_rate=0.1)
     model.fit(train, show_progress=False)
     ids, scores = model.recommend(7, train[7], N=10, filter_already_liked_items=True)
     assert ids.shape == scores.shape == (10,)

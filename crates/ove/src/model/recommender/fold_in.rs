@@ -27,7 +27,7 @@ const KEY: u64 = u64::MAX - 14;
 pub(super) struct Negatives {
     items: Vec<u32>,
     vectors: Vec<f32>,
-    /// What each counts, so that they stand for as many as in training.
+    /// The number of items that each stands for.
     weight: f32,
 }
 
@@ -37,7 +37,7 @@ impl Negatives {
         Stream::of(&[options.seed, KEY]).shuffle(&mut order);
         order.truncate(NEGATIVES);
         order.sort_unstable();
-        let weight = options.negatives.min(factored.classes()) as f32 / order.len() as f32;
+        let weight = factored.classes() as f32 / order.len() as f32;
         let vectors = order.iter().flat_map(|&item| factored.class(item)).copied().collect();
         Negatives { items: order, vectors, weight }
     }
