@@ -41,7 +41,7 @@ def default(name, kind):
 @pytest.mark.parametrize("estimator", [ove.OneVsEachClassifier, ove.TextClassifier])
 def test_documented_defaults_are_those_of_the_library(estimator):
     found = documented(estimator)
-    assert len(found) == {ove.OneVsEachClassifier: 21, ove.TextClassifier: 4}[estimator], found
+    assert len(found) == {ove.OneVsEachClassifier: 21, ove.TextClassifier: 6}[estimator], found
     for name, kind, value in found:
         if name != "l2":
             assert value == default(name, kind), name
@@ -142,6 +142,11 @@ def test_settings_of_texts(texts):
     for settings, words in [
         ({"ngrams": 0}, "`ngrams` must be at least 1, got 0"),
         ({"ngrams": 1.5}, "`ngrams` must be an integer, got 1.5"),
+        ({"chars": 3}, "`chars` must be a pair of integers, the shortest and the longest length, such as (3, 5), got 3"),
+        (
+            {"chars": (5, 3)},
+            "`chars` must be the shortest and the longest length, from 1 to 16, such as 3-5, got 5-3",
+        ),
         ({"idf": 1}, "`idf` must be True or False, got 1"),
         ({"min_df": 1000}, "`min_df` must be at most the number of texts that some term occurs in, got 1000"),
         ({"min_df": -1}, "`min_df` must be an integer, got -1"),

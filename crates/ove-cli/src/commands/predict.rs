@@ -47,7 +47,10 @@ pub struct Args {
     input: DataFlags,
     #[command(flatten)]
     pub threads: ThreadFlags,
-    /// Print one JSON object per row
+    /// Print the name of each class after it, for a model with --label-names; an empty field if it has none
+    #[arg(long)]
+    names: bool,
+    /// Print one JSON object per row; with the names of the classes, if the model has any
     #[arg(long)]
     json: bool,
     /// Print the times for reading and predicting to stderr, as a JSON object
@@ -62,6 +65,7 @@ pub fn run(args: Args) -> Result<()> {
     let format = args.output.as_deref().map(PredictionFormat::of).transpose()?;
     let start = Instant::now();
     let model = Model::load(&args.model)?;
+<<<<<<< HEAD
     if format == Some(PredictionFormat::Csv) && args.by_threshold(&model) {
         bail!(
             "--output: a row above the threshold has any number of classes, which .csv has no columns for; give --top or a .jsonl file"
@@ -78,6 +82,25 @@ pub fn run(args: Args) -> Result<()> {
                 rows.iter().try_for_each(|row| write_line(&mut out, row, args.json))
             })?;
             out.flush()?;
+=======
+    let data = args.input.read_for(&model, &args.data, false)?;
+    let (read, mut predicted) = (start.elapsed(), Duration::ZERO);
+    let mut unknown = 0;
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    for first in (0..data.len()).step_by(CHUNK) {
+        let rows = first..(first + CHUNK).min(data.len());
+        let start = Instant::now();
+        let by_threshold = args.top.is_none() && (args.threshold.is_some() || model.several_labels().is_some());
+        let tops = match by_threshold {
+            true => model.predict_within(data.rows(), rows.clone(), args.threshold),
+            false => model.top_k_within(data.rows(), rows.clone(), args.top.unwrap_or(5)),
+        };
+        predicted += start.elapsed();
+        for (row, top) in rows.zip(&tops) {
+            let is_unknown = model.knows_nothing_of(data.rows().row(row));
+            unknown += usize::from(is_unknown);
+            write_line(&mut out, &model, data.ids.get(row), top, is_unknown, &args)?;
+>>>>>>> main
         }
     }
     if args.times {
@@ -98,6 +121,7 @@ impl Args {
 fn predict<E: From<ove::Error>>(
     args: &Args,
     model: &Model,
+<<<<<<< HEAD
     predicted: &mut Duration,
     mut write: impl FnMut(&[PredictedRow]) -> Result<(), E>,
 ) -> Result<(), E> {
@@ -153,6 +177,39 @@ fn write_line(out: &mut impl Write, row: &PredictedRow, as_json: bool) -> Result
         let id = row.id.map(|id| printable(id).into_owned());
         let fields = row.top.iter().map(|(label, probability)| format!("{}\t{probability:.6}", printable(label)));
         writeln!(out, "{}", id.into_iter().chain(fields).collect::<Vec<_>>().join("\t"))?;
+=======
+    id: Option<&String>,
+    top: &[Prediction],
+    is_unknown: bool,
+    args: &Args,
+) -> Result<()> {
+    let name = |p: &Prediction| &model.card.classes[p.class as usize];
+    let shown = |p: &Prediction| model.card.label_name(p.class);
+    if args.json {
+        let labels: Vec<_> = top.iter().map(name).collect();
+        let probabilities: Vec<_> = top.iter().map(|p| p.probability).collect();
+        let mut object = json!({ "labels": labels, "probabilities": probabilities });
+        if let Some(id) = id {
+            object["id"] = json!(id);
+        }
+        if !model.card.label_names.is_empty() {
+            object["names"] = top.iter().map(|p| shown(p).unwrap_or(name(p))).collect();
+        }
+        if is_unknown {
+            object["known"] = json!(0);
+        }
+        writeln!(out, "{object}")?;
+    } else {
+        let id = id.map(|id| printable(id).into_owned());
+        let field = |p: &Prediction| {
+            let label = printable(name(p));
+            match args.names {
+                true => format!("{label}\t{}\t{:.6}", printable(shown(p).unwrap_or_default()), p.probability),
+                false => format!("{label}\t{:.6}", p.probability),
+            }
+        };
+        writeln!(out, "{}", id.into_iter().chain(top.iter().map(field)).collect::<Vec<_>>().join("\t"))?;
+>>>>>>> main
     }
     Ok(())
 }

@@ -21,6 +21,7 @@ mod fasttext;
 mod idx;
 mod interactions;
 mod json_lines;
+pub mod label_names;
 mod libsvm;
 mod lines;
 mod number;

@@ -59,7 +59,12 @@ impl Trained {
             finished: self.finished,
             trace: self.trace,
             likelihood: self.likelihood,
-            ..Card::new(self.options, data.classes.to_vec(), examples.counts(), examples.len() as u64)
+            ..Card::new(
+                self.options,
+                data.classes.to_vec(),
+                examples.counts_without_names(),
+                examples.ids_without_names().count() as u64,
+            )
         };
         Model { scores: self.scores, card }
     }
