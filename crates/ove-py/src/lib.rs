@@ -4,7 +4,6 @@
 mod bounds;
 mod errors;
 mod model;
-mod recommender;
 mod rows;
 mod settings;
 mod text;
@@ -19,10 +18,6 @@ mod _ove {
     use super::bounds::{estimate, log_softmax_bound};
     #[pymodule_export]
     use super::model::Model;
-    #[pymodule_export]
-    use super::recommender::{
-        explain, fold_in, recommender_seen, recommender_top, recommender_vectors, train_recommender,
-    };
     #[pymodule_export]
     use super::settings::defaults;
     #[pymodule_export]

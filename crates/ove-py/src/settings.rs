@@ -2,9 +2,7 @@
 
 use ove::TrainOptions;
 use ove::io::read::label_names;
-use ove::options::{
-    BatchOptions, FactoredOptions, LinearOptions, RecommenderOptions, StochasticOptions, TREES_FROM, TreeOptions,
-};
+use ove::options::{BatchOptions, FactoredOptions, LinearOptions, StochasticOptions, TREES_FROM, TreeOptions};
 use ove::text::{Language, TextOptions};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -54,7 +52,6 @@ pub fn defaults() -> String {
         "trees": TreeOptions::default(),
         "stochastic": StochasticOptions::default(),
         "batch": BatchOptions::default(),
-        "recommender": RecommenderOptions::default(),
         "text": TextOptions::default(),
         "trees_from": TREES_FROM,
     });

@@ -65,7 +65,6 @@ pub fn run(args: Args) -> Result<()> {
     let format = args.output.as_deref().map(PredictionFormat::of).transpose()?;
     let start = Instant::now();
     let model = Model::load(&args.model)?;
-<<<<<<< HEAD
     if format == Some(PredictionFormat::Csv) && args.by_threshold(&model) {
         bail!(
             "--output: a row above the threshold has any number of classes, which .csv has no columns for; give --top or a .jsonl file"
@@ -79,28 +78,9 @@ pub fn run(args: Args) -> Result<()> {
         None => {
             let mut out = BufWriter::new(std::io::stdout().lock());
             predict(&args, &model, &mut predicted, |rows| {
-                rows.iter().try_for_each(|row| write_line(&mut out, row, args.json))
+                rows.iter().try_for_each(|row| write_line(&mut out, row, &args))
             })?;
             out.flush()?;
-=======
-    let data = args.input.read_for(&model, &args.data, false)?;
-    let (read, mut predicted) = (start.elapsed(), Duration::ZERO);
-    let mut unknown = 0;
-    let mut out = BufWriter::new(std::io::stdout().lock());
-    for first in (0..data.len()).step_by(CHUNK) {
-        let rows = first..(first + CHUNK).min(data.len());
-        let start = Instant::now();
-        let by_threshold = args.top.is_none() && (args.threshold.is_some() || model.several_labels().is_some());
-        let tops = match by_threshold {
-            true => model.predict_within(data.rows(), rows.clone(), args.threshold),
-            false => model.top_k_within(data.rows(), rows.clone(), args.top.unwrap_or(5)),
-        };
-        predicted += start.elapsed();
-        for (row, top) in rows.zip(&tops) {
-            let is_unknown = model.knows_nothing_of(data.rows().row(row));
-            unknown += usize::from(is_unknown);
-            write_line(&mut out, &model, data.ids.get(row), top, is_unknown, &args)?;
->>>>>>> main
         }
     }
     if args.times {
@@ -121,7 +101,6 @@ impl Args {
 fn predict<E: From<ove::Error>>(
     args: &Args,
     model: &Model,
-<<<<<<< HEAD
     predicted: &mut Duration,
     mut write: impl FnMut(&[PredictedRow]) -> Result<(), E>,
 ) -> Result<(), E> {
@@ -138,9 +117,14 @@ fn predict<E: From<ove::Error>>(
             let named = |top: &Vec<ove::Prediction>| {
                 top.iter().map(|p| (model.card.classes[p.class as usize].as_str(), p.probability)).collect()
             };
+            let names = |top: &Vec<ove::Prediction>| match model.card.label_names.is_empty() {
+                true => Vec::new(),
+                false => top.iter().map(|p| model.card.label_name(p.class).unwrap_or_default()).collect(),
+            };
             let row = |(row, top)| PredictedRow {
                 id: data.ids.get(row).map(String::as_str),
                 top: named(top),
+                names: names(top),
                 is_unknown: model.knows_nothing_of(data.rows().row(row)),
             };
             let rows: Vec<_> = rows.zip(&tops).map(row).collect();
@@ -170,46 +154,23 @@ fn write_table(
     table.finish()
 }
 
-fn write_line(out: &mut impl Write, row: &PredictedRow, as_json: bool) -> Result<()> {
-    if as_json {
+fn write_line(out: &mut impl Write, row: &PredictedRow, args: &Args) -> Result<()> {
+    if args.json {
         writeln!(out, "{}", row.json())?;
     } else {
         let id = row.id.map(|id| printable(id).into_owned());
-        let fields = row.top.iter().map(|(label, probability)| format!("{}\t{probability:.6}", printable(label)));
-        writeln!(out, "{}", id.into_iter().chain(fields).collect::<Vec<_>>().join("\t"))?;
-=======
-    id: Option<&String>,
-    top: &[Prediction],
-    is_unknown: bool,
-    args: &Args,
-) -> Result<()> {
-    let name = |p: &Prediction| &model.card.classes[p.class as usize];
-    let shown = |p: &Prediction| model.card.label_name(p.class);
-    if args.json {
-        let labels: Vec<_> = top.iter().map(name).collect();
-        let probabilities: Vec<_> = top.iter().map(|p| p.probability).collect();
-        let mut object = json!({ "labels": labels, "probabilities": probabilities });
-        if let Some(id) = id {
-            object["id"] = json!(id);
-        }
-        if !model.card.label_names.is_empty() {
-            object["names"] = top.iter().map(|p| shown(p).unwrap_or(name(p))).collect();
-        }
-        if is_unknown {
-            object["known"] = json!(0);
-        }
-        writeln!(out, "{object}")?;
-    } else {
-        let id = id.map(|id| printable(id).into_owned());
-        let field = |p: &Prediction| {
-            let label = printable(name(p));
+        let field = |(n, (label, probability)): (usize, &(&str, f64))| {
+            let label = printable(label);
             match args.names {
-                true => format!("{label}\t{}\t{:.6}", printable(shown(p).unwrap_or_default()), p.probability),
-                false => format!("{label}\t{:.6}", p.probability),
+                true => {
+                    let name = row.names.get(n).copied().unwrap_or_default();
+                    format!("{label}\t{}\t{probability:.6}", printable(name))
+                }
+                false => format!("{label}\t{probability:.6}"),
             }
         };
-        writeln!(out, "{}", id.into_iter().chain(top.iter().map(field)).collect::<Vec<_>>().join("\t"))?;
->>>>>>> main
+        let fields = row.top.iter().enumerate().map(field);
+        writeln!(out, "{}", id.into_iter().chain(fields).collect::<Vec<_>>().join("\t"))?;
     }
     Ok(())
 }

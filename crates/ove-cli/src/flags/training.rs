@@ -223,7 +223,11 @@ pub struct TrainFlags {
 impl TrainFlags {
     /// The options of a recommender.
     pub fn recommender(&self) -> ove::Result<RecommenderOptions> {
-        RecommenderOptions::from_settings(&self.settings(None))
+        let mut settings = self.settings(None);
+        if !self.calibrate {
+            settings["calibrate"] = Value::Null;
+        }
+        RecommenderOptions::from_settings(&settings)
     }
 
     /// The settings that were given, by name, with the class weights.

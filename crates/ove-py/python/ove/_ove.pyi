@@ -9,24 +9,7 @@ import numpy.typing as npt
 
 from ove._types import Matrix
 
-__all__ = [
-    "Model",
-    "TextRows",
-    "defaults",
-    "estimate",
-    "explain",
-    "fit_text",
-    "fold_in",
-    "log_softmax_bound",
-    "many_classes",
-    "recommender_seen",
-    "recommender_top",
-    "recommender_vectors",
-    "train",
-    "train_recommender",
-]
-
-Parts = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]
+__all__ = ["Model", "TextRows", "defaults", "estimate", "fit_text", "log_softmax_bound", "many_classes", "train"]
 
 @final
 class TextRows:
@@ -87,14 +70,4 @@ def estimate(counts: Sequence[int], method: str | None, settings: str, threads: 
 def log_softmax_bound(
     scores: npt.NDArray[np.float64], y: npt.NDArray[np.int64], kind: str, merge: Sequence[int]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...
-def train_recommender(
-    parts: Parts, items: int, settings: str, threads: int, progress: Callable[[float, float | None], None] | None
-) -> Model: ...
-def recommender_vectors(model: Model) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]: ...
-def recommender_seen(model: Model) -> Parts: ...
-def recommender_top(
-    model: Model, vectors: npt.NDArray[np.float32], excluded: Parts, count: int, threads: int
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]: ...
-def fold_in(model: Model, users: Parts) -> npt.NDArray[np.float32]: ...
-def explain(model: Model, user: Parts, item: int) -> list[tuple[int, float]]: ...
 def defaults() -> str: ...

@@ -45,8 +45,8 @@ use crate::platform::pool;
 use crate::platform::random::Stream;
 use crate::scores::{Factored, Scores};
 
-/// Maximum number of epochs if it is not given. On Gowalla's validation interactions recall@20 is .200 after 60 epochs,
-/// .210 after 200.
+/// Maximum number of epochs if it is not given. On Gowalla's validation interactions recall@20 is .200 after 60
+/// epochs and .210 after 200.
 pub(super) const EPOCHS: usize = 200;
 
 /// Keys of random streams.

@@ -39,12 +39,13 @@ pub fn run(args: &Args) -> Result<()> {
     note!("{} users, {} items, {} interactions", data.len(), data.item_count(), data.pairs());
     let read_valid = |path| args.input.read_interactions_of(&data.users, &data.item_names, path);
     let valid = args.valid.as_deref().map(read_valid).transpose()?;
+    let tune_on = args.tune_on.as_deref().map(read_valid).transpose()?;
     let start = Instant::now();
     let trained = interrupt::held(|| {
         let saved = keeper.take_saved();
         let mut follower = Follower { keeper: &mut keeper, bar: None, recall: None };
         let fitted =
-            fit_recommender(&data, &options, valid.as_ref(), saved.as_ref(), &mut |event| follower.follow(event));
+            fit_recommender(&data, &options, tune_on.as_ref(), saved.as_ref(), &mut |event| follower.follow(event));
         follower.finish();
         let model = match fitted {
             Err(Error::Stopped) => return Ok(None),

@@ -50,6 +50,8 @@ pub struct PredictedRow<'a> {
     pub id: Option<&'a str>,
     /// Classes and probabilities.
     pub top: Vec<(&'a str, f64)>,
+    /// The name of each class for people, empty if it has none; no names at all if the model has none.
+    pub names: Vec<&'a str>,
     /// Whether the model knows none of its words or features, so that these are the classes' prior.
     pub is_unknown: bool,
 }
@@ -118,6 +120,10 @@ impl PredictedRow<'_> {
         let mut object = json!({ "labels": labels, "probabilities": probabilities });
         if let Some(id) = self.id {
             object["id"] = id.into();
+        }
+        if !self.names.is_empty() {
+            let shown = self.names.iter().zip(&labels).map(|(&name, &label)| if name.is_empty() { label } else { name });
+            object["names"] = shown.collect();
         }
         if self.is_unknown {
             object["known"] = 0.into();

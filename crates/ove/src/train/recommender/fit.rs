@@ -2,7 +2,7 @@
 //!
 //! A tenth of each user's interactions is held out. A first run without them measures recall along the way and stops
 //! when it does not improve any more; a second run, on all interactions, has as many epochs as the best point of the
-//! first. If validation interactions are given, there is one run, and the model is that of its best point; if the number
+//! first. If interactions to tune on are given, there is one run, and the model is that of its best point; if the number
 //! of epochs is given too, it is the last one.
 
 use std::ops::ControlFlow;
@@ -30,7 +30,7 @@ const MEASURES: usize = 12;
 const PATIENCE: usize = 3;
 
 /// Minimum number of held-out interactions: with fewer, the default number of epochs is used.
-const LEAST: usize = 200;
+const LEAST: usize = 100;
 
 /// An event during [`fit_recommender`].
 #[derive(Clone, Copy)]

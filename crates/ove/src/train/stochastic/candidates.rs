@@ -137,6 +137,8 @@ mod tests {
                 // Eleven negatives: three, or two thirds of six, are in C, and the rest of six are drawn.
                 let mean_weight = match (objective, sampler) {
                     (Objective::OneVsEach, _) => 11.0 / 6.0,
+                    (Objective::Normalised, SamplerKind::Rivals) => 7.0 / 2.0,
+                    (Objective::Normalised, _) => 11.0 / 6.0,
                     (Objective::Merged, SamplerKind::Rivals) => 7.0 / 2.0,
                     (Objective::Merged, _) => 8.0 / 6.0,
                     _ => 1.0,
