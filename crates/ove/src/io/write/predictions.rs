@@ -122,7 +122,8 @@ impl PredictedRow<'_> {
             object["id"] = id.into();
         }
         if !self.names.is_empty() {
-            let shown = self.names.iter().zip(&labels).map(|(&name, &label)| if name.is_empty() { label } else { name });
+            let shown =
+                self.names.iter().zip(&labels).map(|(&name, &label)| if name.is_empty() { label } else { name });
             object["names"] = shown.collect();
         }
         if self.is_unknown {
