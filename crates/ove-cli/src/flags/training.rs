@@ -37,7 +37,8 @@ pub struct ObjectiveFlags {
 #[derive(clap::Args, Serialize)]
 #[command(next_help_heading = "Stochastic solver")]
 pub struct StochasticFlags {
-    /// Number of negatives (classes that are not labels) sampled per row [default: 5; 50 for factored scores]
+    /// Number of negatives (classes that are not labels) sampled per row [default: 5; 50 for factored scores;
+    /// 2048 for recommenders, shared by a batch]
     #[arg(long, alias = "classes", value_name = "S")]
     pub negatives: Option<usize>,
     /// Distribution of the negatives [default: systematic; frequency for factored scores]
@@ -161,9 +162,6 @@ pub struct LinearFlags {
 #[derive(clap::Args, Serialize)]
 #[command(next_help_heading = "Recommenders (--format interactions)")]
 pub struct RecommenderFlags {
-    /// Number of negatives that the users of a batch share [default: 2048]
-    #[arg(long, value_name = "N")]
-    pub negatives: Option<usize>,
     /// Number that scores are divided by [default: 0.1]
     #[arg(long, value_name = "T", value_parser = finite)]
     pub temperature: Option<f64>,
