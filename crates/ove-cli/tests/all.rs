@@ -12,6 +12,7 @@ mod inspect;
 mod names;
 mod overwriting;
 mod predict;
+mod probabilities;
 mod program;
 mod reliability;
 mod reproduce;

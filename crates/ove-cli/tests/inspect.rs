@@ -9,7 +9,10 @@ fn a_model() {
     assert!(text.starts_with("3 classes, 5 features, 6 training rows\nmost frequent: apple (2)"), "{text}");
     assert!(!text.contains("not finished"), "{text}");
     let found = dir.run("inspect fruit.model --json").json();
-    assert_eq!(keys(&found), ["classes", "features", "finished", "options", "rows", "trace"]);
+    assert_eq!(
+        keys(&found),
+        ["classes", "features", "finished", "options", "rows", "temperature", "threshold", "trace"]
+    );
     assert_eq!((&found["finished"], &found["options"]["epochs"]), (&true.into(), &100.into()));
     assert_eq!(found["trace"].as_array().unwrap().last().unwrap()["updates"], 600);
 }

@@ -262,7 +262,10 @@ fn what_cannot_be_read_has_its_status_and_its_reason() {
         (json!({ "texts": [] }), "texts: expected 1 to 1000 rows, got 0"),
         (json!({ "texts": vec!["a"; 1001] }), "texts: expected 1 to 1000 rows, got 1001"),
         (json!({ "text": "a", "texts": ["b"] }), "only one kind of input may be given, got `text` and `texts`"),
-        (json!({ "text": "a", "topp": 3 }), "unknown field `topp`, expected one of `text`, `texts`, `features`, `top`"),
+        (
+            json!({ "text": "a", "topp": 3 }),
+            "unknown field `topp`, expected one of `text`, `texts`, `features`, `top`, `threshold`",
+        ),
         (json!({ "text": "a", "top": 0 }), "top: expected a whole number from 1 to 1000, got 0"),
         (json!({ "text": "a", "top": 2.5 }), "top: expected a whole number from 1 to 1000, got 2.5"),
         (json!({ "text": "a", "top": null }), "top: expected a value, got null; leave the field out"),

@@ -10,7 +10,7 @@ fn json() {
     contains(&run.stderr, "6 rows, 5 features, 3 classes\n");
     contains(&run.stderr, "too few rows for a validation split");
     let found = run.json();
-    let own = ["finished", "model", "skipped_rows", "temperature", "train_seconds", "updates_per_second"];
+    let own = ["finished", "model", "objective", "skipped_rows", "temperature", "train_seconds", "updates_per_second"];
     let always = ["bound", "classes", "features", "peak_memory_bytes", "rows"];
     let mut expected: Vec<&str> = own.into_iter().chain(always).collect();
     expected.sort();
@@ -23,6 +23,19 @@ fn json() {
     expected.sort();
     assert_eq!(keys(&found), expected);
     assert_eq!((&found["nlpd"], &found["bound"]), (&evaluated["nlpd"], &evaluated["bound"]));
+}
+
+#[test]
+fn only_a_bound_is_called_one() {
+    let dir = Dir::new();
+    dir.create("fruit.svm", FRUIT);
+    for (objective, is_bound) in [("one-vs-each", true), ("merged", true), ("sampled-softmax", false)] {
+        let found = dir.run(&format!("train fruit.svm -o m --epochs 2 --objective {objective} --json")).json();
+        assert!(found["objective"].as_f64().unwrap() < 0.0, "{found}");
+        assert_eq!(found["bound"], if is_bound { found["objective"].clone() } else { Value::Null }, "{found}");
+        let words = dir.run(&format!("train fruit.svm -o m --epochs 2 --objective {objective}")).ok();
+        contains(&words, if is_bound { "\nbound            -" } else { "\nobjective        -" });
+    }
 }
 
 #[test]
@@ -220,7 +233,7 @@ fn a_forest_trains_predicts_and_loses_small_weights() {
     let train = "train fruit.svm -o forest.model --solver forest --trees 2 --epochs 20 --valid fruit.svm --json";
     let whole: Value = serde_json::from_str(&dir.run(train).ok()).unwrap();
     assert_eq!(whole["error"], 0.0, "{whole}");
-    assert_eq!(whole["bound"], Value::Null);
+    assert_eq!((&whole["objective"], &whole["bound"]), (&Value::Null, &Value::Null));
     assert!(whole["ece_uncalibrated"].is_number());
     contains(&dir.run("inspect forest.model").ok(), "trees");
     contains(&dir.run("inspect forest.model --class apple").ok(), "largest positive weights");

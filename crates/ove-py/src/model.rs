@@ -25,6 +25,9 @@ type Table<'py> = Bound<'py, PyArray2<f64>>;
 /// N × k classes and their probabilities.
 type Top<'py> = (Bound<'py, PyArray2<i64>>, Table<'py>);
 
+/// Lists, one after another: where each starts, and what they have.
+type Lists<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>);
+
 /// D × K weights and K biases.
 type WeightsAndBias<'py> = (Bound<'py, PyArray2<f32>>, Bound<'py, PyArray1<f32>>);
 
@@ -112,6 +115,34 @@ impl Model {
         let k = k.min(self.inner.classes());
         let shape = [classes.len() / k, k];
         Ok((classes.to_pyarray(py).reshape(shape)?, probabilities.to_pyarray(py).reshape(shape)?))
+    }
+
+    /// The labels of each row: those of row n are `classes[offsets[n]:offsets[n + 1]]`, best first.
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        rows: Matrix<'py>,
+        threshold: Option<f64>,
+        threads: usize,
+    ) -> PyResult<Lists<'py>> {
+        let found = with_rows(py, &rows, threads, |rows| self.inner.predict_within(rows, 0..rows.len(), threshold))?;
+        let (mut offsets, mut classes) = (vec![0], Vec::new());
+        for row in found {
+            classes.extend(row.iter().map(|prediction| i64::from(prediction.class)));
+            offsets.push(classes.len() as i64);
+        }
+        Ok((PyArray1::from_vec(py, offsets), PyArray1::from_vec(py, classes)))
+    }
+
+    /// The threshold that held-out rows chose, for a model of rows with several labels.
+    #[getter]
+    fn threshold(&self) -> Option<f64> {
+        self.inner.several_labels().map(|logistic| logistic.threshold.into())
+    }
+
+    /// Number of rows without a feature that the model knows.
+    fn unknown_rows(&self, rows: Matrix<'_>) -> PyResult<usize> {
+        rows.view()?.read(|rows| Ok((0..rows.len()).filter(|&n| self.inner.knows_nothing_of(rows.row(n))).count()))
     }
 
     /// The contribution of each feature of the first row to the score of a class, with its name if it has one.

@@ -2,6 +2,7 @@
 
 use ove::Dataset;
 use ove::text::Text;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 
@@ -20,6 +21,13 @@ pub struct TextRows {
 impl TextRows {
     fn __len__(&self) -> usize {
         self.data.len()
+    }
+
+    /// The rows of other texts, by the same words.
+    fn like(&self, py: Python<'_>, texts: Vec<PyBackedStr>, threads: usize) -> PyResult<TextRows> {
+        let text = self.text.as_ref().ok_or_else(|| PyValueError::new_err("the rows were not fitted to texts"))?;
+        let data = py.detach(|| ove::with_threads(threads, || text.rows(&borrowed(&texts)))).map_err(exception)?;
+        Ok(TextRows { data, text: None })
     }
 
     /// Number of features.

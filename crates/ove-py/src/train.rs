@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use numpy::PyReadonlyArray1;
 use ove::data::Doubt;
 use ove::train::{Event, FitData, FitStart, Stop};
-use ove::{Examples, Labels};
+use ove::{Dataset, Examples, Labels};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -17,7 +17,8 @@ use crate::watch::{Pulse, Report, watched};
 
 /// Trains a model. The labels of row n are `labels[offsets[n]:offsets[n + 1]]`, which index `classes`.
 ///
-/// `start` is a model to go on from, whose settings hold where none are given.
+/// `start` is a model to go on from, whose settings hold where none are given. `tune_on` are rows with label offsets and
+/// labels for choosing settings, in place of held-out rows.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "called from one place, in Python")]
 pub fn train(
@@ -31,6 +32,7 @@ pub fn train(
     settings: &str,
     threads: usize,
     start: Option<&Model>,
+    tune_on: Option<(Matrix<'_>, PyReadonlyArray1<'_, i64>, PyReadonlyArray1<'_, u32>)>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Model> {
     let from = start.map(|model| &model.inner);
@@ -41,12 +43,24 @@ pub fn train(
         Matrix::Texts(texts) => texts.get().text.clone(),
         _ => None,
     };
+    let tune_on = tune_on.map(|(rows, offsets, labels)| {
+        let labels = as_labels(offsets.as_slice()?, labels.as_slice()?)?;
+        rows.view()?.read(|rows| {
+            let mut data = Dataset::new(rows.features(), classes.clone());
+            for (n, row) in rows.iter(0..rows.len()).enumerate() {
+                row.indices.iter().zip(row.values).for_each(|(&feature, &value)| data.push_entry(feature, value));
+                data.end_row(&labels[n]);
+            }
+            Ok(data)
+        })
+    });
+    let tune_on = tune_on.transpose()?;
     let view = rows.view()?;
     let work = |pulse: &Pulse| {
         view.read(|rows| {
             let examples = Examples::new(rows, &labels, &row_weights, classes.len());
             let data = FitData { examples, classes: &classes, feature_names: &feature_names, bytes_on_disk: 0 };
-            let start = FitStart { from, text, ..FitStart::default() };
+            let start = FitStart { from, text, tune_on: tune_on.as_ref(), ..FitStart::default() };
             let watch = &mut |event: Event<'_>| follow(pulse, event);
             let model = ove::with_threads(threads, || ove::fit_with(data, &options, start, watch));
             model.and_then(|model| model).map_err(exception)

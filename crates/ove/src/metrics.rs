@@ -16,6 +16,7 @@ use rayon::prelude::*;
 use crate::data::{Labels, Row, Rows};
 use crate::error::{Error, Result};
 use crate::model::{Evaluation, Model};
+use crate::platform::elementary::ln;
 use crate::platform::pool;
 use crate::scores::{OwnProbabilities, Probabilities, SoftmaxScores};
 use per_row::{Measures, Outcome, Scorer};
@@ -29,6 +30,9 @@ const AT: [usize; 3] = [1, 3, 5];
 
 /// Number of top classes that the metrics need.
 const TOP: usize = 5;
+
+/// Number of top classes per row whose probabilities are measured if rows have several labels.
+const CANDIDATES: usize = 100;
 
 /// Evaluates a model on rows with known labels.
 ///
@@ -67,7 +71,7 @@ fn by_softmax(
 /// The outcomes of scores with their own probabilities.
 fn by_measures(own: &dyn OwnProbabilities, measures: &Measures, rows: Rows<'_>, labels: &Labels) -> Vec<Outcome> {
     let rows: Vec<Row<'_>> = rows.iter(0..rows.len()).collect();
-    let measured = own.measure(&rows, &|n| labels[n].to_vec(), TOP);
+    let measured = own.measure(&rows, &|n| labels[n].to_vec(), measures.top());
     measured.iter().enumerate().map(|(n, row)| measures.of_measured(row, &labels[n], labels.unseen(n))).collect()
 }
 
@@ -100,7 +104,16 @@ fn summarise(model: &Model, measures: &Measures, outcomes: &[Outcome], known: &L
         0.0 => 0.0,
         best => sum(&|o| o.propensity[i]) / best,
     };
-    let reliability = bins(outcomes, |o| o.confidence);
+    let of_top = |confidence: fn(&Outcome) -> f64| bins(outcomes.iter().map(|o| (confidence(o), o.hits[0])));
+    let pairs = || outcomes.iter().flat_map(|o| &o.candidates).map(|&(p, is_label)| (f64::from(p), is_label));
+    let logistic = measures.logistic;
+    let (reliability, raw) = match logistic {
+        Some(logistic) => (bins(pairs()), bins(pairs().map(|(p, is_label)| (logistic.inverse(p), is_label)))),
+        None => (of_top(|o| o.confidence), of_top(|o| o.raw_confidence)),
+    };
+    let threshold = logistic.map(|logistic| f64::from(logistic.threshold));
+    let unseen: usize = (0..known.len()).map(|n| known.unseen(n)).sum();
+    let log_loss = |(p, is_label): (f64, bool)| -ln((if is_label { p } else { 1.0 - p }).max(1e-9));
     Evaluation {
         error: sum(&|o| if o.hits[0] { 0.0 } else { 1.0 }) / rows,
         nlpd: -sum(&|o| o.log_probability) / labels as f64,
@@ -116,7 +129,15 @@ fn summarise(model: &Model, measures: &Measures, outcomes: &[Outcome], known: &L
         psp_at_3: psp(1),
         psp_at_5: psp(2),
         ece: calibration_error(&reliability),
-        ece_uncalibrated: model.is_calibrated().then(|| calibration_error(&bins(outcomes, |o| o.raw_confidence))),
+        ece_uncalibrated: model.is_calibrated().then(|| calibration_error(&raw)),
+        threshold,
+        micro_f1: threshold.map(|threshold| {
+            let predicted = pairs().filter(|&(p, _)| p >= threshold).count();
+            let hits = pairs().filter(|&(p, is_label)| is_label && p >= threshold).count();
+            2.0 * hits as f64 / (predicted + labels + unseen).max(1) as f64
+        }),
+        log_loss: logistic.map(|_| pairs().map(log_loss).sum::<f64>() / pairs().count().max(1) as f64),
+        probability_sum: logistic.map(|_| pairs().map(|(p, _)| p).sum::<f64>() / rows),
         reliability,
         confused: confused::pairs(outcomes, known, &model.card.classes),
         rows: outcomes.len(),

@@ -8,7 +8,7 @@ mod predict;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::platform::pool;
-use crate::scores::Scores;
+use crate::scores::{Calibration, Logistic, Scores};
 
 pub use card::{Card, HeldOutPoint, TracePoint};
 pub use evaluation::{Bin, Confused, Evaluation};
@@ -57,7 +57,18 @@ impl Model {
 
     /// Whether the probabilities are calibrated on held-out rows; those of trees always are.
     pub fn is_calibrated(&self) -> bool {
-        self.scores.softmax().is_none() || self.card.temperature.is_some()
+        self.scores.softmax().is_none() || self.card.temperature.is_some() || self.card.logistic.is_some()
+    }
+
+    /// How the probabilities that a class is one of the labels are made, if rows had several labels in training.
+    pub fn several_labels(&self) -> Option<Logistic> {
+        match &self.scores {
+            Scores::Trees(trees) => match trees.calibration {
+                Calibration::Logistic(logistic) => Some(logistic),
+                Calibration::Normalised(_) => None,
+            },
+            _ => self.card.logistic,
+        }
     }
 
     /// Divides the scores by a temperature and records it. Has no effect on trees, which have their own calibration.

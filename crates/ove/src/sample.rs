@@ -242,24 +242,24 @@ mod tests {
     /// E[Σ w_m g(m)] = Σ g(m) for g = the indicator of each class, which covers every g. A wrong weight shifts the mean
     /// by far more than the five standard errors allowed here.
     fn check_contract(sampler: &Sampler, of: Row<'_>, excluded: &[u32], count: usize) {
-        let draws = 200_000;
-        let (mut sum, mut square) = ([0.0; 7], [0.0; 7]);
+        let (draws, all) = (200_000, sampler.classes());
+        let (mut sum, mut square) = (vec![0.0; all], vec![0.0; all]);
         let (mut classes, mut weights) = (Vec::new(), Vec::new());
         for row in 0..draws {
             classes.clear();
             weights.clear();
             let key = DrawKey { seed: 3, row, epoch: row % 5 };
             sampler.draw(of, key, excluded, count, &mut classes, &mut weights);
-            let mut estimate = [0.0; 7];
+            let mut estimate = vec![0.0; all];
             for (&class, &weight) in classes.iter().zip(&weights) {
                 estimate[class as usize] += weight;
             }
-            for k in 0..7 {
+            for k in 0..all {
                 sum[k] += estimate[k];
                 square[k] += estimate[k] * estimate[k];
             }
         }
-        for k in 0..7u32 {
+        for k in 0..all as u32 {
             let (mean, square) = (sum[k as usize] / draws as f64, square[k as usize] / draws as f64);
             let truth = if excluded.contains(&k) { 0.0 } else { 1.0 };
             let error = ((square - mean * mean).max(0.0) / draws as f64).sqrt();
@@ -284,6 +284,69 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    /// More draws than features that a visit uses, some of which are then drawn from more than once.
+    #[test]
+    fn many_rivals_keep_the_contract() {
+        let data = data(&[5, 3, 1, 9, 2, 7, 4, 30, 1, 6, 2, 3, 8, 5, 1, 2]);
+        check_contract(&sampler(Rivals, &data, 1.0), data.rows().row(1), &[0, 7], 11);
+    }
+
+    #[test]
+    fn another_epoch_draws_other_classes() {
+        let data = data(&COUNTS);
+        for &kind in SamplerKind::ALL {
+            let sampler = sampler(kind, &data, 1.0);
+            let of_epoch = |epoch: u64| {
+                let (mut classes, mut weights) = (Vec::new(), Vec::new());
+                for row in 0..100 {
+                    let key = DrawKey { seed: 2, row, epoch };
+                    sampler.draw(data.rows().row(1), key, &[3], 2, &mut classes, &mut weights);
+                }
+                classes
+            };
+            assert!(of_epoch(0) == of_epoch(0) && of_epoch(0) != of_epoch(1), "{kind}");
+        }
+    }
+
+    #[test]
+    fn frequency_draws_in_proportion_to_a_power_of_the_counts() {
+        let data = data(&COUNTS);
+        for power in [0.0, 0.5, 1.0] {
+            let sampler = sampler(SamplerKind::Frequency, &data, power);
+            let (mut classes, mut weights) = (Vec::new(), Vec::new());
+            for row in 0..20_000 {
+                let key = DrawKey { seed: 6, row, epoch: 0 };
+                sampler.draw(data.rows().row(0), key, &[3], 2, &mut classes, &mut weights);
+            }
+            let mass = |class: usize| if class == 3 { 0.0 } else { (COUNTS[class].max(1) as f64).powf(power) };
+            let total: f64 = (0..7).map(mass).sum();
+            for class in 0..7 {
+                let share = classes.iter().filter(|&&drawn| drawn == class as u32).count() as f64 / 40_000.0;
+                assert!((share - mass(class) / total).abs() < 0.015, "class {class}, power {power}: {share}");
+            }
+        }
+    }
+
+    /// Each class has a feature of its own, and a row has them all.
+    #[test]
+    fn rivals_are_drawn_by_all_features_of_a_row() {
+        let mut data = Dataset::new(10, (0..10).map(|k| k.to_string()).collect());
+        for class in 0..10 {
+            data.push_entry(class, 1.0);
+            data.end_row(&[class]);
+        }
+        let sampler = sampler(Rivals, &data, 1.0);
+        let (mut classes, mut weights) = (Vec::new(), Vec::new());
+        let row = Row { indices: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], values: &[1.0; 10] };
+        for n in 0..20_000 {
+            sampler.draw(row, DrawKey { seed: 1, row: n, epoch: 0 }, &[], 4, &mut classes, &mut weights);
+        }
+        for class in 0..10 {
+            let share = classes.iter().filter(|&&drawn| drawn == class).count() as f64 / classes.len() as f64;
+            assert!((share - 0.1).abs() < 0.03, "class {class}: {share}");
         }
     }
 

@@ -8,6 +8,7 @@ mod factored;
 mod largest;
 pub(crate) mod layout;
 mod linear;
+mod logistic;
 mod prediction;
 mod softmax;
 pub(crate) mod sparse;
@@ -20,16 +21,18 @@ use crate::data::{Examples, Row};
 use crate::error::{Error, Result};
 use crate::io::tensors::Tensor;
 use crate::platform::digest::Digest;
+use crate::platform::elementary::ln;
 use layout::Layout;
 
 pub use factored::Factored;
 pub(crate) use largest::Largest;
 pub use linear::Linear;
+pub use logistic::Logistic;
 pub use prediction::Prediction;
 pub use softmax::probabilities;
 pub(crate) use softmax::{SoftmaxScores, all_scores};
 pub use sparse_linear::SparseLinear;
-pub use trees::{Calibration, Trees};
+pub use trees::{Calibration, Evidence, Trees};
 
 /// A trained score function.
 #[derive(Debug, Clone, PartialEq)]
@@ -118,6 +121,11 @@ pub(crate) trait Predictor: Send + Sync {
 
     /// The weights as tensors of a model file.
     fn tensors(&self) -> Vec<Tensor<'_>>;
+}
+
+/// The logarithm of a probability or of votes, finite if they have vanished.
+pub(crate) fn log_score(score: f64) -> f64 {
+    ln(score.max(f64::MIN_POSITIVE))
 }
 
 impl Scores {

@@ -142,6 +142,61 @@ fn the_penalty_shrinks_vectors_and_perhaps_biases() {
     }
 }
 
+/// AdaGrad with a penalty, in double precision and without laziness: every batch first takes its part of every vector,
+/// e^{−λη/√(1+G)}, and then adds η g / √(1+G), where G sums the mean squared gradients of the vector so far.
+#[test]
+fn lazy_adagrad_of_vectors_is_that_of_a_plain_loop() {
+    const ROW: [f64; FEATURES] = [0.5, -2.0, 1.5, 0.0, 1.0];
+    const LABEL: usize = 2;
+    let (rate, l2, epochs) = (0.3, 0.05, 6);
+    let mut data = Dataset::new(FEATURES, (0..CLASSES).map(|k| k.to_string()).collect());
+    ROW.iter().zip(0..).filter(|(x, _)| **x != 0.0).for_each(|(&x, feature)| data.push_entry(feature, x as f32));
+    data.end_row(&[LABEL as u32]);
+    let settings = json!({ "rank": RANK, "objective": "softmax", "batch": 1, "l2": l2, "epochs": epochs });
+    let options = options(with(&settings, json!({ "learning_rate": rate, "schedule": 1.0 })));
+    let start = scores_of(&some_numbers());
+    let mut training =
+        Training::new(Examples::of(&data), &options, Start { scores: Some(&start), ..Start::default() }).unwrap();
+    while training.step().unwrap().is_some() {}
+    let found = numbers_of(&training.snapshot().unwrap());
+
+    let lengths = [RANK, RANK, 1];
+    let mut numbers = some_numbers();
+    let mut squares = [vec![0.0; FEATURES], vec![0.0; CLASSES], vec![0.0; CLASSES]];
+    for _ in 0..epochs {
+        for ((table, squares), length) in numbers.iter_mut().zip(&squares).zip(lengths) {
+            for (vector, g) in table.chunks_mut(length).zip(squares) {
+                vector.iter_mut().for_each(|x| *x *= f64::exp(-l2 * rate / f64::sqrt(1.0 + g)));
+            }
+        }
+        let [features, classes, bias] = &numbers;
+        let hidden: Vec<f64> =
+            (0..RANK).map(|r| (0..FEATURES).map(|d| ROW[d] * features[d * RANK + r]).sum()).collect();
+        let score = |k: usize| bias[k] + (0..RANK).map(|r| hidden[r] * classes[k * RANK + r]).sum::<f64>();
+        let exps: Vec<f64> = (0..CLASSES).map(|k| score(k).exp()).collect();
+        let derivative = |k: usize| f64::from(k == LABEL) - exps[k] / exps.iter().sum::<f64>();
+        let back: Vec<f64> =
+            (0..RANK).map(|r| (0..CLASSES).map(|k| derivative(k) * classes[k * RANK + r]).sum()).collect();
+        let gradients = [
+            ROW.iter().flat_map(|x| back.iter().map(move |q| x * q)).collect::<Vec<f64>>(),
+            (0..CLASSES).flat_map(|k| hidden.iter().map(move |h| derivative(k) * h)).collect(),
+            (0..CLASSES).map(derivative).collect(),
+        ];
+        for (((table, squares), length), gradients) in numbers.iter_mut().zip(&mut squares).zip(lengths).zip(&gradients)
+        {
+            for ((vector, g), gradient) in table.chunks_mut(length).zip(squares).zip(gradients.chunks(length)) {
+                *g += gradient.iter().map(|x| x * x).sum::<f64>() / length as f64;
+                vector.iter_mut().zip(gradient).for_each(|(x, gradient)| *x += rate * gradient / f64::sqrt(1.0 + *g));
+            }
+        }
+    }
+    for (table, (found, expected)) in found.iter().zip(&numbers).enumerate() {
+        for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
+            assert!((found - expected).abs() < 1e-5, "{table} {at}: {found}, not {expected}");
+        }
+    }
+}
+
 /// Classes are directions in a plane, and each feature leans towards one: a table of rank 2, with hundreds of classes.
 fn low_rank(rows: usize, seed: u64) -> Dataset {
     const SIZES: (usize, usize) = (60, 120);

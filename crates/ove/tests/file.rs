@@ -217,16 +217,16 @@ fn weights_of_another_program_are_not_a_model() {
     assert_eq!(reason(&none), "no metadata, so not written by ove");
     let other = with_header(|header| header["__metadata__"] = json!({ "format": "pt" }));
     assert_eq!(reason(&other), "no layout version, so not written by ove");
-    let bare = with_header(|header| header["__metadata__"] = json!({ "checksum": "0".repeat(16), "version": "6" }));
+    let bare = with_header(|header| header["__metadata__"] = json!({ "checksum": "0".repeat(16), "version": "7" }));
     assert_eq!(reason(&bare), "no entry `ove` in the metadata");
 }
 
 #[test]
 fn another_layout_is_refused() {
-    for version in ["5", "7"] {
+    for version in ["6", "8"] {
         let other = with_header(|header| header["__metadata__"]["version"] = version.into());
         let expected =
-            "and this program reads version 6; train the model again, or use the version of ove that wrote it";
+            "and this program reads version 7; train the model again, or use the version of ove that wrote it";
         assert_eq!(reason(&other), format!("it has layout version {version}, {expected}"));
     }
 }

@@ -126,13 +126,45 @@ fn a_run_that_diverges_begins_anew_with_a_smaller_rate() {
     assert!(matches!(told(&data, given).0, Err(Error::Diverged { .. })));
 }
 
-/// The same rows in units a thousand times as small.
+/// A search that begins where runs diverge goes down to where they do not.
+#[test]
+fn a_search_leaves_rates_that_diverge() {
+    let (model, words) = went_well(&large_numbers(), json!({ "scores": "linear", "step": "sgd", "batch": 50 }));
+    assert_eq!(words, ["held out", "choosing", "chosen", "step", "trained", "calibrated"]);
+    assert!(model.card.options.learning_rate.unwrap() < 0.1 / 3.0);
+}
+
+/// With few rows per class, the learning rate of factored scores is 1 / mean ‖x‖₁ without a search.
+#[test]
+fn the_learning_rate_of_factored_scores_follows_from_the_rows() {
+    let data = sparse(Sparse { classes: 150, ..SHAPE }, 1, 0);
+    let norm = |n: usize| data.rows().row(n).values.iter().map(|x| f64::from(x.abs())).sum::<f64>();
+    let expected = data.len() as f64 / (0..data.len()).map(norm).sum::<f64>();
+    // The first rate, whether or not the run diverged with it.
+    let rate = |(model, words): &(Model, Vec<&str>)| {
+        let retries = words.iter().filter(|word| **word == "retrying").count() as i32;
+        model.card.options.learning_rate.unwrap() * 10f64.powi(retries)
+    };
+    let chosen = went_well(&data, json!({ "rank": 8 }));
+    assert_eq!((&chosen.1[..3], chosen.1.last()), (&["held out", "chosen", "step"][..], Some(&"calibrated")));
+    assert!((rate(&chosen) / expected - 1.0).abs() < 0.02, "{} {expected}", rate(&chosen));
+    // Over all rows, if only epochs are given.
+    let given = went_well(&data, json!({ "rank": 8, "epochs": 1 }));
+    assert!((rate(&given) / expected - 1.0).abs() < 1e-9, "{} {expected}", rate(&given));
+    // With enough rows per class it is searched.
+    assert!(went_well(&sparse(SHAPE, 1, 0), json!({ "rank": 2 })).1.contains(&"choosing"));
+}
+
+/// The same rows in units a hundredth as large.
 fn large_numbers() -> Dataset {
-    let plain = sparse(SHAPE, 1, 0);
+    times(&sparse(SHAPE, 1, 0), 100.0)
+}
+
+fn times(plain: &Dataset, factor: f32) -> Dataset {
     let mut data = Dataset::new(plain.features(), plain.classes.clone());
     for n in 0..plain.len() {
         let row = plain.rows().row(n);
-        row.indices.iter().zip(row.values).for_each(|(&feature, &value)| data.push_entry(feature, 100.0 * value));
+        row.indices.iter().zip(row.values).for_each(|(&feature, &value)| data.push_entry(feature, factor * value));
         data.end_row(&plain.labels[n]);
     }
     data
@@ -279,7 +311,7 @@ fn rows_beyond_the_data_and_classes_beyond_the_training_rows_are_refused() {
         (sparse(SHAPE, 1, 0), options(json!({ "scores": "linear", "epochs": 1, "calibrate": true })));
     let mut validation = sparse(Sparse { classes: 13, ..SHAPE }, 1, 1);
     validation.labels.renumber(|_| Some(12));
-    let start = FitStart { validation: Some(&validation), ..FitStart::default() };
+    let start = FitStart { tune_on: Some(&validation), ..FitStart::default() };
     let refused = fit_with(&data, &settings, start, &mut |_| ControlFlow::Continue(())).unwrap_err().to_string();
     assert!(
         refused.ends_with("has a class beyond the 12 of the training rows; see `Dataset::use_classes`"),

@@ -92,7 +92,7 @@ fn a_run_that_only_memorises_is_ended() {
 /// A fit that is given rows for validation, and the rate that these chose, if they did.
 fn fit_by(rows: &Dataset, others: &Dataset, settings: Value) -> (Result<Model, Error>, Option<f64>) {
     let mut chosen = None;
-    let start = FitStart { validation: Some(others), ..FitStart::default() };
+    let start = FitStart { tune_on: Some(others), ..FitStart::default() };
     let model = fit_with(rows, &options(settings), start, &mut |event| {
         if let Event::Chosen(found) = event {
             chosen = Some(found.learning_rate);

@@ -267,6 +267,18 @@ fn counts_out_of_proportion_to_the_file() {
             (card["classes"], card["counts"]) = (json!(classes), json!(vec![1; classes.len()]));
         });
         refused("classes", &claimed, data);
+        // Calibrations of other numbers.
+        if kind == "trees" {
+            let at = |i: usize| header["calibration"]["data_offsets"][i].as_u64().unwrap() as usize;
+            for (place, number) in [(0, 0.0), (1, f32::NAN), (2, f32::INFINITY), (3, -1.0), (3, 1.5)] {
+                let mut changed = data.to_vec();
+                let start = at(0) + 4 * place;
+                assert_eq!(at(1) - at(0), 16);
+                changed[start..start + 4].copy_from_slice(&number.to_le_bytes());
+                let reason = refused("calibration", &header, &changed);
+                assert!(reason.contains("the calibration ["), "{reason}");
+            }
+        }
         // Longer vectors than there are.
         if kind == "factored" {
             refused("rank", &with_card(&|card| card["options"]["scores"]["rank"] = most.into()), data);

@@ -283,12 +283,21 @@ fn settings_change_options_that_are_there() {
     assert_eq!(serde_json::from_str::<TrainOptions>(&card).unwrap(), second);
     // Other scores begin with their own defaults.
     let trees = first.clone().with_settings(&json!({ "scores": "trees" })).unwrap();
-    assert_eq!((chosen(&trees), trees.epochs), ("trees", Some(3)));
+    assert_eq!((chosen(&trees), trees.epochs), ("trees", None));
     let rank = first.with_settings(&json!({ "rank": 3 })).unwrap_err().to_string();
     assert_eq!(rank, "`rank` is a setting of factored scores, which linear scores do not use");
     // The solver may change, and takes its defaults then.
-    let batch = options(json!({ "objective": "merged", "negatives": 7 })).with_settings(&json!({ "solver": "batch" }));
-    assert_eq!(chosen(&batch.unwrap()), "batch");
+    let stochastic =
+        options(json!({ "objective": "merged", "negatives": 7, "epochs": 3, "learning_rate": 0.2, "l2": 0.5 }));
+    let same = stochastic.clone().with_settings(&json!({ "solver": "stochastic" })).unwrap();
+    assert_eq!(same, stochastic);
+    let batch = stochastic.clone().with_settings(&json!({ "solver": "batch" })).unwrap();
+    assert_eq!((chosen(&batch), batch.epochs, batch.learning_rate, batch.l2), ("batch", None, None, Some(0.5)));
+    assert_eq!(batch.objective(), Some(Objective::Merged));
+    let back = batch.with_settings(&json!({ "solver": "stochastic", "epochs": 4 })).unwrap();
+    assert_eq!((back.epochs, back.learning_rate), (Some(4), None));
+    let trees = stochastic.with_settings(&json!({ "scores": "trees", "learning_rate": 0.4 })).unwrap();
+    assert_eq!((trees.epochs, trees.learning_rate), (None, Some(0.4)));
 }
 
 /// The card of a model holds them as JSON.

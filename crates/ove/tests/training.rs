@@ -45,6 +45,29 @@ fn assert_same(a: &Trained, b: &Trained, what: &str) {
     assert_eq!((&a.trace, a.updates, a.finished), (&b.trace, b.updates, b.finished), "{what}");
 }
 
+/// A state one epoch before the end knows the epochs without improvement so far.
+#[test]
+fn early_stopping_survives_a_restore() {
+    let (data, valid) = (sparse(SHAPE, 1, 0), sparse(Sparse { rows: 100, ..SHAPE }, 1, 1));
+    let own = json!({ "scores": "linear", "batch": 50, "epochs": 60, "learning_rate": 1.0 });
+    let (examples, options) = (Examples::of(&data), options(own));
+    let with_validation = Start { validation: Some(Examples::of(&valid)), ..Start::default() };
+    let begin = || Training::new(examples, &options, with_validation).unwrap();
+    let (mut whole, mut states) = (begin(), Vec::new());
+    while let Some(progress) = whole.step().unwrap() {
+        if progress.epochs.fract() == 0.0 {
+            states.push(whole.state());
+        }
+    }
+    let whole = whole.finish().unwrap();
+    assert!(whole.finished && states.len() < 60, "it stops early");
+    for state in &states[states.len() - 3..states.len() - 1] {
+        let mut resumed = begin();
+        resumed.restore(state).unwrap();
+        assert_same(&to_the_end(resumed), &whole, "resumed");
+    }
+}
+
 #[test]
 fn a_state_in_memory_and_one_in_a_file_go_on_in_the_same_bits() {
     let (data, folder) = (sparse(SHAPE, 1, 0), tempfile::tempdir().unwrap());

@@ -15,8 +15,9 @@ use crate::terminal::say;
 
 /// Evaluate a model on rows with known labels
 ///
-/// Probabilities are normalised over all classes. If a row has several labels, each counts in nlpd and bound, and the
-/// row is an error if its top class is not one of them. A label that did not occur in training is ignored in nlpd and
+/// Probabilities are normalised over all classes; those of a model of rows with several labels are the probabilities
+/// that a class is one of them. If a row has several labels, each counts in nlpd and bound, and the row is an error if its
+/// top class is not one of them. A label that did not occur in training is ignored in nlpd and
 /// bound and counts as missed in the other metrics.
 #[derive(clap::Args)]
 pub struct Args {
@@ -98,6 +99,13 @@ impl Timed {
         say!("precision@1/3/5  {:.4} {:.4} {:.4}", e.precision_at_1, e.precision_at_3, e.precision_at_5)?;
         say!("nDCG@3/5         {:.4} {:.4}", e.ndcg_at_3, e.ndcg_at_5)?;
         say!("PSP@1/3/5        {:.4} {:.4} {:.4}", e.psp_at_1, e.psp_at_3, e.psp_at_5)?;
+        if let (Some(f1), Some(threshold)) = (e.micro_f1, e.threshold) {
+            say!("micro F1         {f1:.4} (of the classes with a probability of at least {threshold:.3})")?;
+        }
+        if let (Some(loss), Some(sum)) = (e.log_loss, e.probability_sum) {
+            let labels = e.labels as f64 / e.rows as f64;
+            say!("log loss         {loss:.4} (probabilities sum to {sum:.2} per row; it has {labels:.2} labels)")?;
+        }
         let before = e.ece_uncalibrated.map_or(String::new(), |ece| format!(" ({ece:.4} before calibration)"));
         say!("ECE              {:.4}{before}", e.ece)?;
         Ok(())

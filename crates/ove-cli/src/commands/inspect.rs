@@ -54,6 +54,8 @@ fn show_model(model: &Model, as_json: bool) -> Result<()> {
             "features": model.features(),
             "rows": card.rows,
             "finished": card.finished,
+            "temperature": card.temperature,
+            "threshold": model.several_labels().map(|logistic| logistic.threshold),
             "options": options,
             "trace": card.trace,
         });
@@ -63,6 +65,9 @@ fn show_model(model: &Model, as_json: bool) -> Result<()> {
     say!("{} classes, {} features, {} training rows", model.classes(), model.features(), card.rows)?;
     if !card.finished {
         say!("training was stopped before the end")?;
+    }
+    if let Some(logistic) = model.several_labels() {
+        say!("several labels per row: a class is predicted from a probability of {:.3} on", logistic.threshold)?;
     }
     let mut by_count: Vec<usize> = (0..card.classes.len()).collect();
     by_count.sort_by_key(|&k| std::cmp::Reverse(card.counts[k]));

@@ -4,7 +4,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use ove::Model;
 use ove::io::atomic;
 use ove::io::write::predictions::{PredictedRow, PredictionFormat, Predictions};
@@ -19,9 +19,10 @@ const CHUNK: usize = 1 << 15;
 
 /// Predict the most probable classes of each row (top-k)
 ///
-/// Prints one line per row: class, probability, class, probability, …, separated by tabs, most probable first; before
-/// them the id of the row, if the data are a table with --id. Control characters of names are escaped, except in JSON.
-/// With --output they go to a table.
+/// Prints one line per row: class, probability, class, probability, …, separated by tabs, most probable first. Without
+/// --top, a model of rows with several labels prints every class whose probability reaches its threshold, which may be
+/// none. Before them stands the id of the row, if the data are a table with --id. Control characters of names are
+/// escaped, except in JSON. With --output they go to a table.
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove predict my.model test.svm --top 1 | head")]
 pub struct Args {
@@ -32,9 +33,13 @@ pub struct Args {
     /// Write the predictions to this file, .csv or .jsonl, instead of printing them
     #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
     output: Option<PathBuf>,
-    /// Number of classes per row
-    #[arg(long, value_name = "K", default_value_t = 5)]
-    top: usize,
+    /// Number of classes per row [default: 5; with several labels per row, every class above the threshold]
+    #[arg(long, value_name = "K", conflicts_with = "threshold")]
+    top: Option<usize>,
+    /// Print every class with at least this probability [default with several labels per row: the one that held-out rows
+    /// chose for F1]
+    #[arg(long, value_name = "T", value_parser = probability)]
+    threshold: Option<f64>,
     #[command(flatten)]
     input: DataFlags,
     #[command(flatten)]
@@ -47,6 +52,9 @@ pub struct Args {
     times: bool,
 }
 
+/// The number of classes per row, unless there is a threshold.
+const TOP: usize = 5;
+
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     let inputs = [("the model", Some(&args.model)), ("the data", Some(&args.data))];
@@ -54,60 +62,89 @@ pub fn run(args: Args) -> Result<()> {
     let format = args.output.as_deref().map(PredictionFormat::of).transpose()?;
     let start = Instant::now();
     let model = Model::load(&args.model)?;
-    let mut predicted = Duration::ZERO;
+    let mut run = Run::new(&args, &model);
     match args.output.as_deref().zip(format) {
         Some((path, format)) => {
-            atomic::write_beside(path, |place| write_table(&args, &model, (path, place), format, &mut predicted))?;
+            if run.by_threshold && format == PredictionFormat::Csv {
+                bail!(
+                    "--top must be given for CSV, which has columns for a number of classes; .jsonl takes any number"
+                );
+            }
+            atomic::write_beside(path, |place| run.write_table(path, place, format))?;
         }
         None => {
             let mut out = BufWriter::new(std::io::stdout().lock());
-            predict(&args, &model, &mut predicted, |rows| {
-                rows.iter().try_for_each(|row| write_line(&mut out, row, args.json))
-            })?;
+            run.predict(|rows| rows.iter().try_for_each(|row| write_line(&mut out, row, args.json)))?;
             out.flush()?;
         }
     }
+    if run.unknown > 0 {
+        let what = if model.card.text.is_some() { "word" } else { "feature" };
+        let (unknown, rows) = (run.unknown, run.rows);
+        note!("{unknown} of {rows} rows have no {what} that the model knows; they get the classes' prior");
+    }
     if args.times {
-        let read = start.elapsed().saturating_sub(predicted);
-        note!("{}", json!({ "read_seconds": read.as_secs_f64(), "predict_seconds": predicted.as_secs_f64() }));
+        let read = start.elapsed().saturating_sub(run.predicted).as_secs_f64();
+        note!("{}", json!({ "read_seconds": read, "predict_seconds": run.predicted.as_secs_f64() }));
     }
     Ok(())
 }
 
-/// Predicts the rows in the order of the file, and adds the time that takes.
-fn predict<E: From<ove::Error>>(
-    args: &Args,
-    model: &Model,
-    predicted: &mut Duration,
-    mut write: impl FnMut(&[PredictedRow]) -> Result<(), E>,
-) -> Result<(), E> {
-    args.input.each_piece(model, &args.data, |data| {
-        for first in (0..data.len()).step_by(CHUNK) {
-            let rows = first..(first + CHUNK).min(data.len());
-            let start = Instant::now();
-            let tops = model.top_k_within(data.rows(), rows.clone(), args.top);
-            *predicted += start.elapsed();
-            let named = |top: &Vec<ove::Prediction>| {
-                top.iter().map(|p| (model.card.classes[p.class as usize].as_str(), p.probability)).collect()
-            };
-            let row = |(row, top)| PredictedRow { id: data.ids.get(row).map(String::as_str), top: named(top) };
-            write(&rows.zip(&tops).map(row).collect::<Vec<_>>())?;
-        }
-        Ok(())
-    })
+/// A run, and what it counts.
+struct Run<'a> {
+    args: &'a Args,
+    model: &'a Model,
+    /// Whether every class above a threshold is predicted.
+    by_threshold: bool,
+    /// The time that predicting took.
+    predicted: Duration,
+    rows: usize,
+    /// Rows without a known feature.
+    unknown: usize,
 }
 
-/// Writes the predictions to `place`, which becomes `path`.
-fn write_table(
-    args: &Args,
-    model: &Model,
-    (path, place): (&Path, &Path),
-    format: PredictionFormat,
-    predicted: &mut Duration,
-) -> ove::Result<()> {
-    let mut table = Predictions::create(path, place, format, args.top.min(model.classes()))?;
-    predict(args, model, predicted, |rows| table.write(rows))?;
-    table.finish()
+impl<'a> Run<'a> {
+    fn new(args: &'a Args, model: &'a Model) -> Self {
+        let by_threshold = args.top.is_none() && (args.threshold.is_some() || model.several_labels().is_some());
+        Run { args, model, by_threshold, predicted: Duration::ZERO, rows: 0, unknown: 0 }
+    }
+
+    /// Predicts the rows in the order of the file.
+    fn predict<E: From<ove::Error>>(
+        &mut self,
+        mut write: impl FnMut(&[PredictedRow]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Run { args, model, .. } = *self;
+        args.input.each_piece(model, &args.data, |data| {
+            for first in (0..data.len()).step_by(CHUNK) {
+                let rows = first..(first + CHUNK).min(data.len());
+                let start = Instant::now();
+                let tops = match self.by_threshold {
+                    true => model.predict_within(data.rows(), rows.clone(), args.threshold),
+                    false => model.top_k_within(data.rows(), rows.clone(), args.top.unwrap_or(TOP)),
+                };
+                self.predicted += start.elapsed();
+                let row = |(row, top): (usize, &Vec<ove::Prediction>)| PredictedRow {
+                    id: data.ids.get(row).map(String::as_str),
+                    top: top.iter().map(|p| (model.card.classes[p.class as usize].as_str(), p.probability)).collect(),
+                    is_known: !model.knows_nothing_of(data.rows().row(row)),
+                };
+                let rows: Vec<PredictedRow> = rows.zip(&tops).map(row).collect();
+                self.rows += rows.len();
+                self.unknown += rows.iter().filter(|row| !row.is_known).count();
+                write(&rows)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Writes the predictions to `place`, which becomes `path`.
+    fn write_table(&mut self, path: &Path, place: &Path, format: PredictionFormat) -> ove::Result<()> {
+        let top = self.args.top.unwrap_or(TOP).min(self.model.classes());
+        let mut table = Predictions::create(path, place, format, top)?;
+        self.predict(|rows| table.write(rows))?;
+        table.finish()
+    }
 }
 
 fn write_line(out: &mut impl Write, row: &PredictedRow, as_json: bool) -> Result<()> {
@@ -119,4 +156,9 @@ fn write_line(out: &mut impl Write, row: &PredictedRow, as_json: bool) -> Result
         writeln!(out, "{}", id.into_iter().chain(fields).collect::<Vec<_>>().join("\t"))?;
     }
     Ok(())
+}
+
+fn probability(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| (0.0..=1.0).contains(number));
+    number.ok_or_else(|| format!("`threshold` must be between 0 and 1, got {text}"))
 }

@@ -8,7 +8,7 @@ use ove::io::read::class_weights;
 use ove::options::{LinearOptions, ScoreOptions, Solver};
 use ove::text::Text;
 use ove::train::FitStart;
-use ove::{Dataset, Error, Examples, Model, TrainOptions};
+use ove::{Dataset, Error, Examples, Model, Objective, TrainOptions};
 use serde_json::{Value, json};
 
 use super::evaluate;
@@ -34,9 +34,13 @@ pub struct Args {
     /// Model file to write
     #[arg(short, long, value_name = "MODEL")]
     output: PathBuf,
-    /// Validation rows: for the choice of epochs and learning rate, early stopping, calibration, and a final evaluation
+    /// Validation rows: measured during training and at its end. They choose nothing
     #[arg(long, value_name = "DATA")]
     valid: Option<PathBuf>,
+    /// Rows for the choice of epochs, learning rate, temperature and threshold, and for early stopping, in place of rows
+    /// held out of training; linear and factored scores
+    #[arg(long, value_name = "DATA")]
+    tune_on: Option<PathBuf>,
     /// Leave rows of --valid that are training rows too out
     #[arg(long, requires = "valid")]
     drop_shared: bool,
@@ -85,8 +89,8 @@ pub fn run(args: Args) -> Result<()> {
     args.check_files()?;
     let mut keeper = args.checkpoint.open()?;
     let mut recorder = args.record.open()?;
-    if let Some(valid) = &args.valid {
-        std::fs::File::open(valid).with_context(|| valid.display().to_string())?;
+    for path in args.valid.iter().chain(&args.tune_on) {
+        std::fs::File::open(path).with_context(|| path.display().to_string())?;
     }
     let plan = Plan::read(&args)?;
     let skipped = plan.data.skipped.count();
@@ -142,6 +146,7 @@ struct Plan {
     text: Option<Text>,
     data: Dataset,
     valid: Option<Dataset>,
+    tune_on: Option<Dataset>,
     /// The model to continue from.
     from: Option<Model>,
     options: TrainOptions,
@@ -171,7 +176,8 @@ impl Plan {
         if let Some(valid) = &mut valid {
             leave_out_shared(&data, valid, args.drop_shared);
         }
-        Ok(Plan { text, data, valid, from, options })
+        let tune_on = args.tune_on.as_ref().map(read_valid).transpose()?;
+        Ok(Plan { text, data, valid, tune_on, from, options })
     }
 
     /// Trains and saves the model; `None` if the run was stopped and there is a checkpoint or nothing to save.
@@ -187,7 +193,7 @@ impl Plan {
             let start_from = FitStart {
                 from: self.from.as_ref(),
                 saved: saved.as_ref(),
-                validation: self.valid.as_ref(),
+                tune_on: self.tune_on.as_ref(),
                 text: self.text.take(),
             };
             let fitted = ove::fit_with(&self.data, &self.options, start_from, &mut |event| follower.follow(event));
@@ -265,7 +271,8 @@ struct Trained {
 impl Trained {
     fn report(self, args: &Args, skipped: usize) -> Result<()> {
         let Trained { model, output, updates, train_seconds, evaluation } = self;
-        let (finished, bound) = (model.card.finished, model.card.trace.last().map(|point| point.bound));
+        let (finished, objective) = (model.card.finished, model.card.trace.last().map(|point| point.bound));
+        let is_bound = model.card.options.objective().is_some_and(Objective::is_bound);
         if !finished {
             note!("{}", unfinished(&model.card.options, &output));
         }
@@ -275,7 +282,8 @@ impl Trained {
                 "rows": model.card.rows,
                 "classes": model.classes(),
                 "features": model.features(),
-                "bound": bound,
+                "objective": objective,
+                "bound": objective.filter(|_| is_bound),
                 "finished": finished,
                 "temperature": model.card.temperature,
                 "skipped_rows": skipped,
@@ -291,12 +299,9 @@ impl Trained {
         }
         say!("model            {}", output.display())?;
         say!("train seconds    {train_seconds:.2} ({:.0} updates/s)", updates as f64 / train_seconds)?;
-        if let Some(bound) = bound {
-            let what = match model.card.options.objective() {
-                Some(objective) if !objective.is_bound() => "objective        ",
-                _ => "bound            ",
-            };
-            say!("{what}{bound:.2} ({:.4} per row)", bound / model.card.rows as f64)?;
+        if let Some(objective) = objective {
+            let name = if is_bound { "bound" } else { "objective" };
+            say!("{name:<17}{objective:.2} ({:.4} per row)", objective / model.card.rows as f64)?;
         }
         evaluation.map_or(Ok(()), |evaluation| evaluation.print())
     }

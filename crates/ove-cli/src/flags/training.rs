@@ -173,7 +173,7 @@ pub struct TrainFlags {
     /// Memory budget of the weights; the stochastic solver hashes linear weights that exceed it [default: 8GB]
     #[arg(long, value_name = "BYTES")]
     memory: Option<String>,
-    /// Calibrate probabilities by temperature scaling on the rows of --valid, or on a held-out twentieth of the rows
+    /// Calibrate probabilities by temperature scaling on the rows of --tune-on, or on a held-out twentieth of the rows
     ///
     /// Not needed if epochs and learning rate are chosen on held-out rows, which are then used for calibration as well,
     /// nor for trees, which are always calibrated.

@@ -155,10 +155,21 @@ fn predict(served: &Served) -> Value {
     let rows = json!({ "type": "array", "items": row(served), "minItems": 1, "maxItems": MOST_ROWS });
     let features = json!({ "oneOf": [row(served), rows] });
     let texts = json!({ "type": "array", "items": { "type": "string" }, "minItems": 1, "maxItems": MOST_ROWS });
-    let mut forms = vec![object(&[("features", features), ("top", top(5))], 1)];
+    let threshold = json!({
+        "type": "number", "minimum": 0, "maximum": 1,
+        "description": "Name the classes from this probability on, in place of `top`.",
+    });
+    // `top` and `threshold` exclude each other.
+    let form = |field: &str, value: Value| {
+        [("top", top(5)), ("threshold", threshold.clone())].map(|(name, of)| {
+            let required = if name == "top" { 1 } else { 2 };
+            object(&[(field, value.clone()), (name, of)], required)
+        })
+    };
+    let mut forms = form("features", features).to_vec();
     if served.takes_texts() {
-        forms.push(object(&[("text", json!({ "type": "string" })), ("top", top(5))], 1));
-        forms.push(object(&[("texts", texts), ("top", top(5))], 1));
+        forms.extend(form("text", json!({ "type": "string" })));
+        forms.extend(form("texts", texts));
     }
     json!({ "oneOf": forms })
 }

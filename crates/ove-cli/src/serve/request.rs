@@ -60,8 +60,17 @@ impl Input {
 pub struct Predict {
     /// The rows.
     pub input: Input,
-    /// How many classes to name.
-    pub top: usize,
+    /// Which classes to name.
+    pub wanted: Wanted,
+}
+
+/// Which classes of a row are named, the most probable first.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Wanted {
+    /// This many.
+    Top(usize),
+    /// Those whose probability reaches a threshold, at most [`MOST_CLASSES`].
+    Threshold(f64),
 }
 
 /// `POST /explain`.
@@ -82,6 +91,7 @@ struct PredictBody {
     texts: Option<Vec<String>>,
     features: Option<Features>,
     top: Option<Top>,
+    threshold: Option<Threshold>,
 }
 
 /// The body of `POST /explain`.
@@ -108,6 +118,11 @@ type Entries = BTreeMap<String, Number>;
 #[serde(try_from = "f64")]
 struct Top(usize);
 
+/// A probability from which on classes are named.
+#[derive(Deserialize)]
+#[serde(try_from = "f64")]
+struct Threshold(f64);
+
 /// The value of a feature.
 #[derive(Deserialize)]
 #[serde(try_from = "f64")]
@@ -121,6 +136,17 @@ impl TryFrom<f64> for Top {
             return Ok(Top(number as usize));
         }
         Err(format!("expected a whole number from 1 to {MOST_CLASSES}, got {number}"))
+    }
+}
+
+impl TryFrom<f64> for Threshold {
+    type Error = String;
+
+    fn try_from(number: f64) -> Result<Self, String> {
+        if (0.0..=1.0).contains(&number) {
+            return Ok(Threshold(number));
+        }
+        Err(format!("expected a probability from 0 to 1, got {number}"))
     }
 }
 
@@ -163,12 +189,19 @@ impl<'de> Deserialize<'de> for Features {
 impl Predict {
     /// Reads a request.
     pub fn read(value: Value, served: &Served) -> Result<Self, Fault> {
-        let PredictBody { text, texts, features, top } = parse(value)?;
+        let PredictBody { text, texts, features, top, threshold } = parse(value)?;
         let texts = [text.map(|text| ("text", vec![text])), texts.map(|texts| ("texts", texts))];
         let input = input(texts.into_iter().flatten().collect(), features, served)?;
         let names = if served.takes_texts() { "`text`, `texts` or `features`" } else { "`features`" };
         let input = input.ok_or_else(|| Fault::unprocessable(format!("{names} must be given")))?;
-        Ok(Predict { input, top: top.map_or(5, |Top(top)| top) })
+        let wanted = match (top, threshold) {
+            (Some(_), Some(_)) => {
+                return Err(Fault::unprocessable("only one of `top` and `threshold` may be given"));
+            }
+            (top, None) => Wanted::Top(top.map_or(5, |Top(top)| top)),
+            (None, Some(Threshold(threshold))) => Wanted::Threshold(threshold),
+        };
+        Ok(Predict { input, wanted })
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use super::answer::Fault;
 use super::metrics::Metrics;
-use super::request::{Input, Predict};
+use super::request::{Input, MOST_CLASSES, Predict, Wanted};
 use super::served::Served;
 
 /// Maximum number of rows of a piece, and of a batch: some milliseconds of work.
@@ -43,7 +43,7 @@ pub struct Found {
 struct Piece {
     served: Arc<Served>,
     input: Input,
-    top: usize,
+    wanted: Wanted,
     reply: oneshot::Sender<Vec<Found>>,
 }
 
@@ -61,14 +61,14 @@ impl Work {
         WAITING - self.room.available_permits()
     }
 
-    /// The top-k classes of each row.
+    /// The classes of each row.
     pub async fn predict(&self, served: &Arc<Served>, asked: Predict, metrics: &Metrics) -> Result<Vec<Found>, Fault> {
         let _place = self.room.try_acquire().map_err(|_| busy())?;
         let mut predictions = Vec::with_capacity(asked.input.len());
         metrics.add_rows(asked.input.len());
         for input in asked.input.pieces(PIECE) {
             let (reply, answer) = oneshot::channel();
-            let piece = Piece { served: served.clone(), input, top: asked.top, reply };
+            let piece = Piece { served: served.clone(), input, wanted: asked.wanted, reply };
             self.waiting.lock().expect("no panic while it is locked").push_back(piece);
             let (waiting, threads) = (self.waiting.clone(), self.pool.current_num_threads());
             self.pool.spawn(move || predict_batch(take_batch(&waiting, threads)));
@@ -117,16 +117,27 @@ fn take_batch(waiting: &Mutex<VecDeque<Piece>>, threads: usize) -> Vec<Piece> {
 
 fn predict_batch(batch: Vec<Piece>) {
     let Some(first) = batch.first() else { return };
-    let top = batch.iter().map(|piece| piece.top).max().unwrap_or(0);
-    let data = rows_of(&batch, &first.served);
-    let (rows, features) = (data.rows(), first.served.model.features());
-    let known = (0..data.len()).map(|n| rows.row(n).below(features).indices.len());
+    let top = |piece: &Piece| if let Wanted::Top(top) = piece.wanted { top } else { 0 };
+    let most = batch.iter().map(top).max().unwrap_or(0);
+    let (served, data) = (first.served.clone(), rows_of(&batch, &first.served));
+    let (model, rows) = (&served.model, data.rows());
     // Runs on the current pool.
-    let mut found = first.served.model.top_k(rows, top).into_iter().zip(known).map(|(top, known)| Found { top, known });
+    let mut found = model.top_k(rows, most).into_iter();
+    let mut start = 0;
     for piece in batch {
-        let mut own: Vec<_> = found.by_ref().take(piece.input.len()).collect();
-        own.iter_mut().for_each(|found| found.top.truncate(piece.top));
-        let _ = piece.reply.send(own);
+        let own = start..start + piece.input.len();
+        start = own.end;
+        let mut tops: Vec<_> = found.by_ref().take(own.len()).collect();
+        let most = match piece.wanted {
+            Wanted::Top(top) => top,
+            Wanted::Threshold(threshold) => {
+                tops = model.predict_within(rows, own.clone(), Some(threshold));
+                MOST_CLASSES
+            }
+        };
+        tops.iter_mut().for_each(|classes| classes.truncate(most));
+        let known = |row: usize| rows.row(row).below(model.features()).indices.len();
+        let _ = piece.reply.send(own.zip(tops).map(|(row, top)| Found { top, known: known(row) }).collect());
     }
 }
 
@@ -161,7 +172,7 @@ mod tests {
 
     fn piece(served: &Arc<Served>, rows: usize) -> Piece {
         let (reply, _) = oneshot::channel();
-        Piece { served: served.clone(), input: Input::Rows(vec![Vec::new(); rows]), top: 1, reply }
+        Piece { served: served.clone(), input: Input::Rows(vec![Vec::new(); rows]), wanted: Wanted::Top(1), reply }
     }
 
     #[test]
@@ -187,7 +198,7 @@ mod tests {
         let taken = work.room.try_acquire_many(WAITING as u32).unwrap();
         assert_eq!(work.waiting(), WAITING);
         assert_eq!(status(runtime.block_on(work.run(|| 1))), StatusCode::SERVICE_UNAVAILABLE);
-        let asked = Predict { input: Input::Rows(vec![Vec::new()]), top: 1 };
+        let asked = Predict { input: Input::Rows(vec![Vec::new()]), wanted: Wanted::Top(1) };
         let served = Arc::new(Served::of_tests());
         let refused = runtime.block_on(work.predict(&served, asked, &Metrics::default()));
         assert_eq!(refused.unwrap_err().status(), StatusCode::SERVICE_UNAVAILABLE);

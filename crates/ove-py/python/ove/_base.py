@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from typing import Any
 
 import numpy as np
@@ -50,8 +51,8 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
     # Reading rows
 
-    def _read(self, X: Any, *, fitting: bool) -> tuple[Matrix, int]:
-        """The rows of X, and their number."""
+    def _read(self, X: Any, *, fitting: bool, like: Matrix | None = None) -> tuple[Matrix, int]:
+        """The rows of X, and their number; texts with the words of the rows `like`, or else of the model."""
         raise NotImplementedError
 
     def _feature_names(self) -> list[str]:
@@ -59,7 +60,7 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
     # Training
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, tune_on: tuple[Any, Any] | None = None) -> Any:
         """Trains on rows X with labels y.
 
         Parameters
@@ -70,6 +71,9 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             column per class, dense or sparse. Rows without a label are left out.
         sample_weight : array of shape (n_rows,), optional
             Weight of each row.
+        tune_on : (X, y), optional
+            Rows for choosing epochs, learning rate, temperature and threshold, and for early stopping, in place of rows
+            that are held out of X; for linear and factored scores. Labels that `y` does not have are left out.
 
         Returns
         -------
@@ -77,7 +81,7 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """
         earlier = getattr(self, "_model", None) if self.warm_start else None
         targets = targets_of(y, None if earlier is None else self.classes_)
-        return self._train(X, targets, sample_weight, earlier)
+        return self._train(X, targets, sample_weight, earlier, tune_on)
 
     @available_if(_learns_in_parts)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
@@ -112,7 +116,15 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             self.history_["bound"] = np.concatenate([before["bound"], self.history_["bound"]])
         return self
 
-    def _train(self, X: Any, targets: Targets, sample_weight: Any, start: _ove.Model | None, **instead: Any) -> Any:
+    def _train(
+        self,
+        X: Any,
+        targets: Targets,
+        sample_weight: Any,
+        start: _ove.Model | None,
+        tune_on: tuple[Any, Any] | None = None,
+        **instead: Any,
+    ) -> Any:
         if len(targets.unknown):
             raise ValueError(f"`y` must have labels that the model knows, got {targets.unknown.tolist()[0]!r}")
         if sample_weight is not None:
@@ -144,11 +156,20 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
                 settings,
                 threads_of(self.n_jobs),
                 start,
+                None if tune_on is None else self._rows_to_tune_on(*tune_on, rows, targets.classes),
                 progress,
             )
         self._take(model, targets.classes)
         self._form, self._dtype = targets.form, targets.dtype
         return self
+
+    def _rows_to_tune_on(self, X: Any, y: Any, like: Matrix, classes: npt.NDArray[Any]) -> tuple[Any, Any, Any]:
+        """Rows with the features of those that are trained on, their label offsets and their labels."""
+        targets = targets_of(y, classes)
+        rows, count = self._read(X, fitting=False, like=like)
+        if len(targets) != count:
+            raise ValueError(_inconsistent(count, len(targets)))
+        return rows, targets.offsets, targets.labels
 
     def _take(self, model: _ove.Model, classes: npt.NDArray[Any]) -> dict[str, Any]:
         """Makes this the estimator of a model, and returns the card of the model."""
@@ -165,7 +186,13 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
     def _rows(self, X: Any) -> tuple[Matrix, int]:
         check_is_fitted(self)
-        return self._read(X, fitting=False)[0], threads_of(self.n_jobs)
+        rows = self._read(X, fitting=False)[0]
+        unknown = self._model.unknown_rows(rows)
+        if unknown:
+            noun = f"{unknown} rows have" if unknown > 1 else "1 row has"
+            message = f"{noun} no feature that the model knows; their probabilities are those of the classes in training"
+            warnings.warn(message, UserWarning, stacklevel=3)
+        return rows, threads_of(self.n_jobs)
 
     def top_k(self, X: Any, k: int = 5) -> tuple[npt.NDArray[Any], Floats]:
         """The min(k, K) most probable labels of each row, best first, and their probabilities.
@@ -183,23 +210,46 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         best, probabilities = self._model.top_k(rows, k, threads)
         return self.classes_[best], probabilities
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The most probable label of each row; `top_k` gives more of them.
+    @property
+    def threshold_(self) -> float | None:
+        """The probability from which on `predict` returns a label, if rows had several labels in training."""
+        return self._model.threshold
 
-        A model that was fitted to a matrix of 0 and 1 returns such a matrix, with a 1 for that label.
+    def predict(self, X: Any, *, threshold: float | None = None) -> Any:
+        """The labels of each row.
+
+        The most probable label of each row, if rows had one label in training. If rows had several, every label whose
+        probability reaches a threshold, the most probable first: held-out rows chose the one with the largest micro F1.
+
+        Parameters
+        ----------
+        X : rows, as in `fit`
+        threshold : float, optional
+            Another threshold, between 0 and 1.
+
+        Returns
+        -------
+        array of labels; a list with an array of labels for each row, if rows had several labels or `threshold` is given;
+        a matrix of 0 and 1, if the model was fitted to one
         """
+        if threshold is not None and not 0 <= threshold <= 1:
+            raise ValueError(f"`threshold` must be between 0 and 1, got {threshold}")
         rows, threads = self._rows(X)
-        best = self._model.top_k(rows, 1, threads)[0][:, 0]
-        if getattr(self, "_form", None) != "indicator":
-            return self.classes_[best]
-        matrix = np.zeros((len(best), len(self.classes_)), dtype=self._dtype)
-        matrix[np.arange(len(best)), best] = 1
-        return matrix
+        form = getattr(self, "_form", None)
+        offsets, found = self._model.predict(rows, threshold, threads)
+        if form == "indicator":
+            matrix = np.zeros((len(offsets) - 1, len(self.classes_)), dtype=self._dtype)
+            matrix[np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)), found] = 1
+            return matrix
+        labels = self.classes_[found]
+        if threshold is None and self._model.threshold is None:
+            return labels
+        return np.split(labels, offsets[1:-1])
 
     def predict_log_proba(self, X: Any) -> Floats:
         """The log probability of every class per row: the exact softmax over all classes, for any objective.
 
-        For trees trained on rows with several labels, the log probability that a class is one of the labels.
+        If rows had several labels in training, the log probability that a class is one of the labels.
         """
         rows, threads = self._rows(X)
         return self._model.log_probabilities(rows, threads)

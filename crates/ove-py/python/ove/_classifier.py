@@ -30,29 +30,31 @@ class OneVsEachClassifier(Classifier):
     ----------
     objective : {"one-vs-each", "merged", "softmax", "bouchard", "sampled-softmax"}, \
 default "one-vs-each"; factored "sampled-softmax"
-        Linear and factored: what is maximised: the bound of the paper, a tighter bound, the exact log probability,
-        Bouchard's bound, or the log probability among the classes that are drawn.
+        Linear and factored: the objective to maximise: the bound of the paper, a tighter bound, the exact log
+        probability, Bouchard's bound, or the softmax over the label and sampled negatives, which is not a bound.
     scores : {"linear", "factored", "trees"}, optional
-        How a row and the weights make scores: a weight for each feature and class; a vector for each feature and each
-        class, so that memory grows with their number and not with the product; or trees over the classes. If not
+        Score function: a weight per feature and class; a vector per feature and per class, so that memory grows with
+        their number and not with the product; or trees over the classes. If not
         given, trees from 100 classes on, unless a setting of other scores is given; linear below.
     rank : int, default 64
         Factored: length of the vectors.
     trees : int, default 3
-        Trees: number of trees that vote.
+        Trees: number of trees in the ensemble.
     solver : {"stochastic", "batch"}, default "stochastic"
-        Linear: subsampled rows and classes, or L-BFGS on the full sum. "forest" is another name of `scores="trees"`.
+        Linear: stochastic gradients with sampled negatives, or L-BFGS on all rows. "forest" is another name of
+        `scores="trees"`.
     negatives : int, default 5; factored 50
-        Stochastic: number of remaining classes that a row visits.
+        Stochastic: number of negatives (classes that are not labels of the row) sampled per row.
     sampler : {"systematic", "uniform", "frequency", "rivals"}, default "systematic"; factored "frequency"
-        Stochastic: how these are drawn: each equally likely, with all visited in turn; a simple random subset; by
+        Stochastic: how negatives are drawn: each equally likely, with all visited in turn; a simple random subset; by
         frequency; or from training rows that share a feature with the row.
     epochs : int, optional
-        Stochastic and trees: number of visits to each row. If not given, chosen on held-out rows; 5 if only
+        Stochastic and trees: number of epochs, passes over all rows. If not given, chosen on held-out rows; 5 if only
         `learning_rate` is given.
     learning_rate : float, optional
         Stochastic and trees: the step for one row and one visited class. If not given, chosen on held-out rows, and 0.7
-        for trees; 0.1, or less where that diverges, if only `epochs` is given.
+        for trees. If only `epochs` is given, 0.1 for linear scores and 1 / mean ‖x‖₁ for factored scores, or less
+        where that diverges.
     l2 : float, default 0; trees 0.2
         λ of the penalty λ/2·‖w‖² on the sum over all rows (over the rows of a node, for trees). It is 1/C of
         scikit-learn's `LogisticRegression`.
@@ -62,13 +64,13 @@ default "one-vs-each"; factored "sampled-softmax"
         Merged objective: number of the most frequent classes that share one logarithm; with the rivals sampler, the
         drawn classes share it instead.
     power : float, default 0.75
-        Frequency sampler: the power of a class's count.
+        Frequency sampler: the exponent of the class counts.
     batch : int, default 256
-        Stochastic: number of rows that are scored before the weights move.
+        Stochastic: number of rows per batch, between two updates of the weights.
     step : {"adagrad", "sgd"}, default "adagrad"
-        Stochastic: how a gradient moves a weight.
+        Stochastic: the step rule.
     schedule : "linear" or float, default "linear"
-        Stochastic: how the learning rate falls: linearly to zero, or by a factor per epoch (1: constant).
+        Stochastic: learning rate schedule: linear decay to zero, or a factor per epoch (1: constant).
     tolerance : float, default 1e-5
         Batch: stop when the gradient is this small relative to the first one.
     iterations : int, default 2000
@@ -101,6 +103,8 @@ default "one-vs-each"; factored "sampled-softmax"
         The weights; only for linear scores.
     intercept_ : array of shape (n_classes,)
         The biases; only for linear scores.
+    threshold_ : float or None
+        The probability from which on `predict` returns a label, if rows had several labels in training.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)
@@ -108,8 +112,8 @@ default "one-vs-each"; factored "sampled-softmax"
     settings_ : dict
         The settings that the model was trained with, including those that were chosen for it.
     bound_ : float or None
-        The objective that training reached, summed over all rows, without the penalty: exact from the batch solver, an
-        unbiased estimate from the stochastic one. None for trees.
+        The last value of the objective, summed over all rows, without the penalty: exact for the batch solver, an
+        estimate for the stochastic one. For sampled-softmax it is not a bound. None for trees.
     history_ : dict of arrays
         The bound during training: `updates` and `bound`.
 
@@ -210,7 +214,7 @@ default "one-vs-each"; factored "sampled-softmax"
         found = self._contributions(x, label)
         return [(feature if name is None else name, weight) for feature, name, weight in found]
 
-    def _read(self, X: Any, *, fitting: bool) -> tuple[Matrix, int]:
+    def _read(self, X: Any, *, fitting: bool, like: Matrix | None = None) -> tuple[Matrix, int]:
         return rows_of(self, X, reset=fitting)
 
     def _feature_names(self) -> list[str]:

@@ -126,7 +126,7 @@ n_jobs, verbose, classes :
         found = self._contributions([text], label)
         return [(f"feature {feature}" if name is None else name, weight) for feature, name, weight in found]
 
-    def _read(self, X: Any, *, fitting: bool) -> tuple[Matrix, int]:
+    def _read(self, X: Any, *, fitting: bool, like: Matrix | None = None) -> tuple[Matrix, int]:
         texts = _texts(X)
         threads = threads_of(self.n_jobs)
         if fitting:
@@ -137,6 +137,8 @@ n_jobs, verbose, classes :
                     f"{longest} is what scikit-learn's ngram_range=(1, {longest}) gives"
                 )
             rows = _ove.fit_text(texts, as_json({name: getattr(self, name) for name in TEXT}), threads)
+        elif like is not None and hasattr(like, "like"):
+            rows = like.like(texts, threads)
         else:
             rows = self._model.text_rows(texts, threads)
         return rows, len(texts)

@@ -1,7 +1,7 @@
 //! The contribution of one row to an evaluation.
 
 use super::propensity::Propensities;
-use super::{AT, TOP};
+use super::{AT, CANDIDATES, TOP};
 use crate::bound::Objective;
 use crate::bound::negatives::Negatives;
 use crate::bound::values::Values;
@@ -11,10 +11,10 @@ use crate::platform::elementary::{exp, log2};
 use crate::platform::math::log_sum_exp;
 use crate::platform::top_k::top_k;
 use crate::sample::{SamplerKind, most_frequent};
-use crate::scores::{Measured, SoftmaxScores};
+use crate::scores::{Logistic, Measured, Prediction, SoftmaxScores};
 
 /// The contribution of one row.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub(super) struct Outcome {
     /// Number of labels that the model has, and that it does not have.
     pub labels: usize,
@@ -37,6 +37,8 @@ pub(super) struct Outcome {
     /// Σ 1/p_l of the hits at each k of [`AT`], and that of the best possible ranking.
     pub propensity: [f64; AT.len()],
     pub best_propensity: [f64; AT.len()],
+    /// Rows with several labels: the probabilities of the candidates, and whether they are labels.
+    pub candidates: Vec<(f32, bool)>,
 }
 
 impl Outcome {
@@ -59,11 +61,17 @@ pub(super) struct Measures {
     /// The objective, if it is a bound that can be computed from the scores of a row.
     bound: Option<Values>,
     propensities: Propensities,
+    /// If rows have several labels.
+    pub logistic: Option<Logistic>,
 }
 
 impl Measures {
     pub fn new(model: &Model) -> Self {
-        Measures { bound: bound_of(model), propensities: Propensities::new(&model.card) }
+        Measures {
+            bound: bound_of(model),
+            propensities: Propensities::new(&model.card),
+            logistic: model.several_labels(),
+        }
     }
 
     /// Whether there is a bound.
@@ -79,8 +87,19 @@ impl Measures {
             confidence: measured.top[0].probability,
             raw_confidence: measured.raw_confidence,
             log_probability: measured.log_probability,
+            candidates: self.candidates(&measured.top, labels),
             ..self.ranked(&top, labels, unseen)
         }
+    }
+
+    /// Number of top classes per row that are needed.
+    pub fn top(&self) -> usize {
+        if self.logistic.is_some() { CANDIDATES } else { TOP }
+    }
+
+    fn candidates(&self, top: &[Prediction], labels: &[u32]) -> Vec<(f32, bool)> {
+        let pair = |found: &Prediction| (found.probability as f32, labels.contains(&found.class));
+        if self.logistic.is_some() { top.iter().map(pair).collect() } else { Vec::new() }
     }
 
     /// The metrics that depend only on the ranking of classes.
@@ -132,7 +151,8 @@ impl<'a> Scorer<'a> {
     /// The outcome of a row with its labels and the number of labels that the model does not have.
     pub fn outcome(&mut self, row: Row<'_>, labels: &[u32], unseen: usize) -> Outcome {
         self.softmax.scores(row, &mut self.scores);
-        let top = top_k(&self.scores, TOP);
+        let top = top_k(&self.scores, self.measures.top());
+        let of_top: Vec<f64> = top.iter().map(|&class| f64::from(self.scores[class as usize])).collect();
         let best = f64::from(self.scores[top[0] as usize]);
         let raw_confidence = self.temperature.map_or(0.0, |temperature| {
             let terms = self.scores.iter().map(|&score| exp(temperature * (f64::from(score) - best)));
@@ -145,10 +165,16 @@ impl<'a> Scorer<'a> {
         let effective_rivals = self.label_scores.iter().map(|&label| self.negatives.effective_rivals(label)).sum();
         let (label_scores, scores, negatives) = (&self.label_scores, &self.scores, &mut self.negatives);
         let bound = self.measures.bound.as_ref().map(|bound| bound.of_labels(label_scores, scores, negatives));
+        let log = |score: f64| match self.measures.logistic {
+            Some(logistic) => logistic.log_probability(score - total),
+            None => score - total,
+        };
+        let found = top.iter().zip(of_top).map(|(&class, score)| Prediction { class, probability: exp(log(score)) });
         Outcome {
-            confidence: exp(best - total),
+            confidence: exp(log(best)),
             raw_confidence,
-            log_probability: self.label_scores.iter().map(|label| label - total).sum(),
+            log_probability: self.label_scores.iter().map(|&label| log(label)).sum(),
+            candidates: self.measures.candidates(&found.collect::<Vec<_>>(), labels),
             exact,
             effective_rivals,
             bound: bound.unwrap_or_default(),

@@ -1,20 +1,18 @@
 //! Calibration: of rows whose top class has a probability near p, a share of p should be correct.
 
-use super::per_row::Outcome;
 use crate::model::Bin;
 
 /// Number of bins of equal width.
 const BINS: usize = 15;
 
-/// The bins that have rows, by increasing probability.
-pub(super) fn bins(outcomes: &[Outcome], confidence: impl Fn(&Outcome) -> f64) -> Vec<Bin> {
+/// The bins that have pairs of a probability and whether it was right, by increasing probability.
+pub(super) fn bins(pairs: impl Iterator<Item = (f64, bool)>) -> Vec<Bin> {
     let mut bins = [Bin::default(); BINS];
-    for outcome in outcomes {
-        let confidence = confidence(outcome);
+    for (confidence, is_label) in pairs {
         let bin = &mut bins[((confidence * BINS as f64) as usize).min(BINS - 1)];
         bin.rows += 1;
         bin.confidence += confidence;
-        bin.accuracy += f64::from(u8::from(outcome.hits[0]));
+        bin.accuracy += f64::from(u8::from(is_label));
     }
     let mean = |bin: Bin| {
         let rows = bin.rows as f64;

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::evaluation::{Evaluation, or_infinite};
 use crate::data::Columns;
 use crate::options::TrainOptions;
+use crate::scores::Logistic;
 use crate::text::Text;
 
 /// The objective at one point of training.
@@ -57,6 +58,10 @@ pub struct Card {
     /// The temperature T by which the scores were divided for calibration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
+    /// Linear and factored scores of rows with several labels: how log softmax becomes the probability that a class is one
+    /// of the labels. Trees keep theirs with their weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logistic: Option<Logistic>,
     /// Number of training rows.
     pub rows: u64,
     /// Whether training was completed; a run that was stopped gives a model, too.
@@ -83,6 +88,7 @@ impl Card {
             examples: Vec::new(),
             columns: Columns::default(),
             temperature: None,
+            logistic: None,
             rows,
             finished: true,
             trace: Vec::new(),

@@ -35,7 +35,7 @@ use crate::platform::{memory, pool};
 use crate::scores::Scores;
 use crate::text::{self, Table, Text, TextOptions, hash_of_name};
 
-const VERSION: &str = "6";
+const VERSION: &str = "7";
 
 impl Model {
     /// Writes the model to a file, atomically.
@@ -205,6 +205,9 @@ fn parse_model(source: &Source) -> std::result::Result<Model, String> {
         return Err(format!("{classes} classes with {} counts", card.counts.len()));
     }
     check_names(&card.classes)?;
+    if let Some(logistic) = card.logistic.filter(|logistic| !logistic.is_valid()) {
+        return Err(format!("the calibration {logistic:?}, which is out of range"));
+    }
     let scores = parse_scores(source, &file, &card, metadata)?;
     let features = scores.shape().features;
     if ![0, features].contains(&card.feature_names.len()) {

@@ -36,6 +36,8 @@ impl TrainOptions {
 
     /// Changes some settings, as in [`TrainOptions::from_settings`]; the others keep their values.
     ///
+    /// Other scores or another solver start from their own defaults, epochs and learning rate among them.
+    ///
     /// # Errors
     /// Those of [`TrainOptions::from_settings`].
     pub fn with_settings(mut self, settings: &Value) -> Result<Self> {
@@ -52,6 +54,14 @@ impl TrainOptions {
         }
         let solver = solver.map(|value| parse::<SolverKind>("solver", &value)).transpose()?;
 
+        let before = self.scores.as_ref().map(ScoreOptions::kind);
+        let solver_changes = match &self.scores {
+            Some(ScoreOptions::Linear(linear)) => solver.is_some_and(|solver| solver != linear.solver.kind()),
+            _ => false,
+        };
+        if before.is_some() && (kind.is_some_and(|kind| Some(kind) != before) || solver_changes) {
+            (self.epochs, self.learning_rate) = (None, None);
+        }
         set(&mut list, "epochs", &mut self.epochs)?;
         set(&mut list, "learning_rate", &mut self.learning_rate)?;
         set(&mut list, "l2", &mut self.l2)?;
@@ -64,7 +74,6 @@ impl TrainOptions {
             self.memory = bytes(&memory)?;
         }
 
-        let before = self.scores.as_ref().map(ScoreOptions::kind);
         let kind = kind.or(before).or_else(|| implied(&list, solver));
         self.scores = match kind {
             None => None,
@@ -85,6 +94,15 @@ impl ScoreOptions {
             ScoreOptions::Linear(_) => ScoreKind::Linear,
             ScoreOptions::Factored(_) => ScoreKind::Factored,
             ScoreOptions::Trees(_) => ScoreKind::Trees,
+        }
+    }
+}
+
+impl Solver {
+    fn kind(&self) -> SolverKind {
+        match self {
+            Solver::Stochastic(_) => SolverKind::Stochastic,
+            Solver::Batch(_) => SolverKind::Batch,
         }
     }
 }
@@ -116,10 +134,7 @@ fn scores(
                 Some(ScoreOptions::Linear(linear)) => linear,
                 _ => LinearOptions::default(),
             };
-            let before = match base.solver {
-                Solver::Stochastic(_) => SolverKind::Stochastic,
-                Solver::Batch(_) => SolverKind::Batch,
-            };
+            let before = base.solver.kind();
             let solver = match (solver.unwrap_or(before), base.solver) {
                 (SolverKind::Stochastic, Solver::Stochastic(own)) => Solver::Stochastic(take(own, list)?),
                 (SolverKind::Stochastic, _) => Solver::Stochastic(take(StochasticOptions::default(), list)?),

@@ -52,6 +52,33 @@ vectorised! {
 }
 
 vectorised! {
+    /// Replaces numbers x ≤ 0 by −a |x|^b, with a relative error below 10⁻⁵.
+    ///
+    /// ln |x| = e log 2 + ln m with m from √½ to √2, and a polynomial for ln m; then the exponential as in [`exp_all`].
+    pub fn scaled_powers(xs: &mut [f32], a: f32, b: f32) {
+        const LOG_2: [f32; 2] = [0.693_359_4, -2.121_944_4e-4];
+        const ROUND: f32 = 12_582_912.0;
+        for x in xs {
+            let bits = x.abs().max(f32::MIN_POSITIVE).to_bits();
+            // Relative to √½, so that m is near 1.
+            let shifted = bits.wrapping_sub(0x3f35_04f3);
+            let e = (shifted as i32 >> 23) as f32;
+            let m = f32::from_bits((shifted & 0x007f_ffff) + 0x3f35_04f3) - 1.0;
+            let p = (((0.070_376_84 * m - 0.115_146_1) * m + 0.116_769_99) * m - 0.124_201_41) * m + 0.142_493_23;
+            let p = (((p * m - 0.166_680_58) * m + 0.200_007_14) * m - 0.249_999_94) * m + 0.333_333_3;
+            let log = p * m * m * m - 0.5 * m * m + m + e * LOG_2[1] + e * LOG_2[0];
+            let clamped = (b * log).clamp(-80.0, 80.0);
+            let rounded = clamped * std::f32::consts::LOG2_E + ROUND;
+            let n = rounded - ROUND;
+            let r = clamped - n * LOG_2[0] - n * LOG_2[1];
+            let exp = ((((r * (1.0 / 720.0) + 1.0 / 120.0) * r + 1.0 / 24.0) * r + 1.0 / 6.0) * r + 0.5) * r * r + r + 1.0;
+            let power = exp * f32::from_bits(rounded.to_bits().wrapping_add(127) << 23);
+            *x = if *x == 0.0 { 0.0 } else { -a * power };
+        }
+    }
+}
+
+vectorised! {
     /// Returns the maximum, −∞ for an empty slice.
     pub fn max_all(xs: &[f32]) -> f32 {
         let (lanes, rest) = xs.as_chunks::<8>();

@@ -22,7 +22,7 @@ use crate::platform::random::Stream;
 /// ε, the share of draws among all classes.
 const ANY: f64 = 0.2;
 
-/// Number of features that a visit uses: the weight of a drawn class takes a binary search in each.
+/// Maximum number of features that a visit uses: the weight of a drawn class takes a binary search in each.
 const FEATURES: usize = 8;
 
 /// For each feature, the classes of the training rows that have it, in eight bytes per (feature, class) pair.
@@ -78,11 +78,12 @@ impl Rivals {
     ) {
         let mut random = Stream::of(&[key.seed, key.row, key.epoch]);
         let remaining = (self.classes - excluded.len()) as u64;
-        let overlaps = self.overlaps(row, random.uniform());
+        let used = count.min(FEATURES);
+        let overlaps = self.overlaps(row, used, random.uniform());
         let proposals = overlaps.map(|overlap| Proposal::new(overlap, excluded));
         let first = classes.len();
         for draw in 0..count {
-            let Proposal { overlap, mass } = proposals[draw % FEATURES];
+            let Proposal { overlap, mass } = proposals[draw % used];
             let any = mass == 0 || random.uniform() < ANY;
             classes.push(match any {
                 true => skip_excluded(random.below(remaining), excluded),
@@ -90,23 +91,23 @@ impl Rivals {
             });
         }
         weights.extend(classes[first..].iter().map(|&class| {
-            let draws = |i: usize| ((count + FEATURES - 1 - i) / FEATURES) as f64;
+            let draws = |i: usize| ((count + used - 1 - i) / used) as f64;
             let from = |(i, proposal): (usize, &Proposal<'_>)| draws(i) * proposal.probability(class, remaining);
-            1.0 / proposals[..count.min(FEATURES)].iter().enumerate().map(from).sum::<f64>()
+            1.0 / proposals[..used].iter().enumerate().map(from).sum::<f64>()
         }));
     }
 
-    /// The features that a visit uses: at equal distances along the running sum of |x_d|/√N_d, from a random start. A
+    /// The `used` features of a visit: at equal distances along the running sum of |x_d|/√N_d, from a random start. A
     /// row without features overlaps with nothing.
-    fn overlaps(&self, row: Row<'_>, start: f64) -> [Overlap<'_>; FEATURES] {
+    fn overlaps(&self, row: Row<'_>, used: usize, start: f64) -> [Overlap<'_>; FEATURES] {
         let share = |&feature: &u32, value: &f32| f64::from(value.abs() * self.rarity[feature as usize]);
         let entries = || row.indices.iter().zip(row.values);
-        let distance = entries().map(|(feature, value)| share(feature, value)).sum::<f64>() / FEATURES as f64;
+        let distance = entries().map(|(feature, value)| share(feature, value)).sum::<f64>() / used as f64;
         let mut overlaps = [Overlap::default(); FEATURES];
         let (mut sum, mut next) = (0.0, 0);
         for (feature, value) in entries() {
             sum += share(feature, value);
-            while next < FEATURES && sum > (next as f64 + start) * distance {
+            while next < used && sum > (next as f64 + start) * distance {
                 overlaps[next] = self.overlap(*feature);
                 next += 1;
             }

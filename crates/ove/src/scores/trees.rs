@@ -9,36 +9,37 @@
 //! f_c(x) = w_c·x − 1        E_c = max(0, 1 − f_c)²        v(k | x) = mean over trees of  e^{−E_leaf − E_k}
 //! ```
 //!
-//! If rows have one label, the probabilities of the children of a node sum to one. Those of all classes then sum to one
-//! exactly, and that of one class needs two nodes per tree:
+//! If rows have one label, the energies are calibrated first, and the votes of all classes are normalised to one:
 //!
 //! ```text
-//! p(k | x)      = mean over trees of  p(leaf | root, x) p(k | leaf, x)
-//! p(c | node, x) = e^{−τ E_c} / Σ_{c' of the node} e^{−τ E_c'}
+//! E_leaf = τ_root max(0, 1 − f_leaf)^p        E_k = τ_leaf max(0, 1 − f_k)^p
+//! p(k | x) = v(k | x) / Σ_m v(m | x)
 //! ```
 //!
-//! If rows have several labels, the probability that a class is one of them is v^γ. The temperature τ and the vote
-//! power γ are fitted on held-out rows. The top-k classes are found by beam search over the lowest-energy leaves of
-//! each tree, batched over rows so that each node is fetched once per batch.
+//! If rows have several labels, the probability that a class is one of them is σ(a + b ln v). All these numbers are
+//! fitted on held-out rows. The top-k classes are found by beam search over the lowest-energy leaves of each tree,
+//! batched over rows so that each node is fetched once per batch; a leaf that is not searched has ζ for its Σ e^{−E_k}
+//! in the normalised votes. The order of the classes is always that of their probabilities.
 
 mod beam;
+mod calibration;
 mod ensemble;
 mod probabilities;
 
 pub use beam::{BeamScores, Search};
+pub use calibration::{Calibration, Evidence};
 pub use ensemble::Scratch;
-pub(crate) use probabilities::Paths;
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
 use super::sparse::SparseBlocks;
-use super::{Measured, OwnProbabilities, Prediction, Predictor, Probabilities, Scores, Shape};
+use super::{Logistic, Measured, OwnProbabilities, Prediction, Predictor, Probabilities, Scores, Shape};
 use crate::data::Row;
 use crate::error::{Error, Result};
 use crate::io::tensors::Tensor;
-use crate::platform::elementary::{exp, powf};
+use crate::platform::elementary::{exp, ln};
 
 /// An ensemble of trees over the same classes.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,15 +49,6 @@ pub struct Trees {
     trees: Vec<Tree>,
     /// The parameters of calibrated probabilities.
     pub calibration: Calibration,
-}
-
-/// The parameters that map energies and votes to calibrated probabilities.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Calibration {
-    /// Temperature τ.
-    pub temperature: f32,
-    /// Vote power γ, if rows have several labels.
-    pub vote_power: Option<f32>,
 }
 
 /// A tree: a root and its leaves.
@@ -128,45 +120,35 @@ impl Trees {
         self.trees.iter().flat_map(|tree| [&tree.root, &tree.leaves]).map(SparseBlocks::weights).sum()
     }
 
-    /// The up to `count` classes with the most votes per row, among those of the searched leaves.
-    pub(crate) fn top(
-        &self,
-        rows: &[Row<'_>],
-        found: &mut [BeamScores],
-        count: usize,
-        scratch: &mut Scratch,
-    ) -> Vec<Vec<Prediction>> {
-        let mut top: Vec<_> = found.iter().map(|found| self.votes(found, count, scratch)).collect();
-        if let Some(power) = self.calibration.vote_power {
-            top.iter_mut().flatten().for_each(|found| found.probability = powf(found.probability, power.into()));
-            return top;
+    /// The up to `count` most probable classes per row, among those of the searched leaves. Calibrates the energies.
+    pub(crate) fn top(&self, found: &mut [BeamScores], count: usize, scratch: &mut Scratch) -> Vec<Vec<Prediction>> {
+        let of_row = |found: &mut BeamScores| {
+            self.calibrate(found);
+            let mut top = self.votes(found, count, scratch);
+            self.to_probabilities(found, &mut top);
+            top
+        };
+        found.iter_mut().map(of_row).collect()
+    }
+
+    /// Calibrates the energies of a row, if probabilities are normalised.
+    fn calibrate(&self, found: &mut BeamScores) {
+        if let Calibration::Normalised(evidence) = self.calibration {
+            evidence.calibrate(found);
         }
-        let classes: Vec<Vec<u32>> = top.iter().map(|top| top.iter().map(|found| found.class).collect()).collect();
-        self.score_leaves_of(rows, found, &classes);
-        for (((top, classes), &row), found) in top.iter_mut().zip(&classes).zip(rows).zip(&*found) {
-            let logs = self.log_probabilities_of(row, found, classes, self.calibration.temperature);
-            top.iter_mut().zip(logs).for_each(|(found, log)| found.probability = exp(log));
-        }
-        top
     }
 
     /// Completes the top-k classes from the leaves that were not searched.
-    fn complete(&self, row: Row<'_>, k: usize, top: &mut Vec<Prediction>) {
+    fn complete(&self, row: Row<'_>, found: &BeamScores, k: usize, top: &mut Vec<Prediction>) {
         let mut logs = vec![0.0; self.classes];
-        self.all_log_probabilities(&self.search(&[row], Search::All)[0], &mut logs);
+        self.all_log_probabilities(row, found, &mut logs);
         let mut others: Vec<u32> =
             (0..).take(self.classes).filter(|class| top.iter().all(|p| p.class != *class)).collect();
         others.sort_by(|&a, &b| logs[b as usize].total_cmp(&logs[a as usize]).then(a.cmp(&b)));
         let found = |class: u32| Prediction { class, probability: exp(logs[class as usize]) };
         top.extend(others.into_iter().take(k - top.len()).map(found));
-    }
-
-    /// The probability of a class without calibration: τ = γ = 1.
-    fn uncalibrated(&self, row: Row<'_>, found: &BeamScores, prediction: Prediction) -> f64 {
-        match self.calibration.vote_power {
-            Some(power) => powf(prediction.probability, 1.0 / f64::from(power)),
-            None => exp(self.log_probabilities_of(row, found, &[prediction.class], 1.0)[0]),
-        }
+        // Some of the others are more probable than the last of those that were searched.
+        top.sort_by(|a, b| b.probability.total_cmp(&a.probability));
     }
 }
 
@@ -174,9 +156,9 @@ impl OwnProbabilities for Trees {
     /// If the searched leaves have fewer than `k` classes, all leaves are searched.
     fn top_k(&self, rows: &[Row<'_>], k: usize) -> Vec<Vec<Prediction>> {
         let of_piece = |piece: Range<usize>, found: &mut [BeamScores], scratch: &mut Scratch| {
-            let mut top = self.top(&rows[piece.clone()], found, k, scratch);
-            for (row, top) in rows[piece].iter().zip(&mut top).filter(|(_, top)| top.len() < k) {
-                self.complete(*row, k, top);
+            let mut top = self.top(found, k, scratch);
+            for ((row, found), top) in rows[piece].iter().zip(&*found).zip(&mut top).filter(|(_, top)| top.len() < k) {
+                self.complete(*row, found, k, top);
             }
             top
         };
@@ -187,21 +169,28 @@ impl OwnProbabilities for Trees {
         let batch = self.batch_size(rows.len(), Search::All);
         let pieces = rows.par_chunks(batch).zip(out.par_chunks_mut(batch * self.classes));
         pieces.for_each(|(rows, out)| {
-            let found = self.search(rows, Search::All);
-            let logs = found.iter().zip(out.chunks_mut(self.classes));
-            logs.for_each(|(found, out)| self.all_log_probabilities(found, out));
+            let mut found = self.search(rows, Search::Nearest);
+            self.score_leaves_of(rows, &mut found, None);
+            for ((&row, found), out) in rows.iter().zip(&mut found).zip(out.chunks_mut(self.classes)) {
+                self.calibrate(found);
+                self.all_log_probabilities(row, found, out);
+            }
         });
     }
 
     fn measure(&self, rows: &[Row<'_>], labels: &(dyn Fn(usize) -> Vec<u32> + Sync), k: usize) -> Vec<Measured> {
         self.search_batches(rows, Search::Nearest, |piece, found, scratch| {
-            let tops = self.top(&rows[piece.clone()], found, k, scratch);
-            let of_row = |((n, found), top): ((usize, &mut BeamScores), Vec<Prediction>)| Measured {
-                raw_confidence: self.uncalibrated(rows[n], found, top[0]),
-                log_probability: labels(n).iter().map(|&label| self.log_probability(rows[n], found, label)).sum(),
-                top,
+            let labels: Vec<Vec<u32>> = piece.clone().map(labels).collect();
+            self.score_leaves_of(&rows[piece.clone()], found, Some(&labels));
+            let raw = found.to_vec();
+            let tops = self.top(found, k, scratch);
+            let of_row = |(at, top): (usize, Vec<Prediction>)| {
+                let (row, most) = (rows[piece.start + at], ln(top[0].probability));
+                let of_label = |&label: &u32| self.log_probability(row, &found[at], label, &self.calibration).min(most);
+                let log_probability = labels[at].iter().map(of_label).sum();
+                Measured { raw_confidence: self.uncalibrated(&raw[at], top[0]), log_probability, top }
             };
-            piece.zip(found).zip(tops).map(of_row).collect()
+            tops.into_iter().enumerate().map(of_row).collect()
         })
     }
 }
@@ -267,17 +256,20 @@ impl Predictor for Trees {
     /// The blocks of all trees, each tree's root before its leaves, and
     ///
     /// ```text
-    /// calibration  2            τ and γ; 0 if there is no γ
+    /// calibration  4 or 3       τ_root, τ_leaf, p and ζ; with several labels per row, a, b and the threshold
     /// leaves       trees        number of leaves of each tree
     /// order        trees × K    the classes, leaf by leaf
     /// ```
     fn tensors(&self) -> Vec<Tensor<'_>> {
-        let Calibration { temperature, vote_power } = self.calibration;
+        let calibration = match self.calibration {
+            Calibration::Normalised(Evidence { root, leaf, power, tail }) => vec![root, leaf, power, tail],
+            Calibration::Logistic(Logistic { intercept, slope, threshold }) => vec![intercept, slope, threshold],
+        };
         let leaves: Vec<u32> = self.trees.iter().map(|tree| tree.leaves.nodes() as u32).collect();
         let order: Vec<u32> = self.trees.iter().flat_map(|tree| &tree.order).copied().collect();
         let blocks: Vec<_> = self.trees.iter().flat_map(|tree| [&tree.root, &tree.leaves]).collect();
         let own = [
-            Tensor::owned("calibration", "F32", &[temperature, vote_power.unwrap_or(0.0)]),
+            Tensor::owned("calibration", "F32", &calibration),
             Tensor::owned("leaves", "U32", &leaves),
             Tensor::owned("order", "U32", &order),
         ];

@@ -145,4 +145,28 @@ mod tests {
         let nlpd = (0..data.len()).map(of_row).sum::<f64>() / data.len() as f64;
         assert!(right.nlpd <= nlpd && nlpd - right.nlpd < 1e-3, "{nlpd} {right:?}");
     }
+
+    /// The derivatives of −Σ log p by finite differences, of rows with one label, several or none.
+    #[test]
+    fn moments_are_the_derivatives() {
+        let (linear, plain) = (truth(2.0), data(30));
+        let mut data = Dataset::new(FEATURES, plain.classes.clone());
+        for n in 0..plain.len() {
+            let row = plain.rows().row(n);
+            row.indices.iter().zip(row.values).for_each(|(&d, &x)| data.push_entry(d, x));
+            data.end_row(&[0, 3, plain.labels[n][0]][n % 4..]);
+        }
+        let rows = Examples::of(&data);
+        let mut scores = vec![0.0; data.len() * CLASSES];
+        scores.chunks_mut(CLASSES).enumerate().for_each(|(n, out)| linear.scores(data.rows().row(n), out));
+        for beta in [0.3, 1.0, 2.5] {
+            let at = |beta: f64| moments(&rows, &scores, beta);
+            let [_, slope, curvature, labels] = at(beta);
+            let nearby = [at(beta + 1e-4), at(beta - 1e-4)];
+            let difference = |of: usize| (nearby[0][of] - nearby[1][of]) / 2e-4;
+            assert!((slope - difference(0)).abs() < 1e-5 * slope.abs().max(1.0), "{slope} {}", difference(0));
+            assert!((curvature - difference(1)).abs() < 1e-5 * curvature, "{curvature} {}", difference(1));
+            assert_eq!(labels, data.labels.total() as f64);
+        }
+    }
 }

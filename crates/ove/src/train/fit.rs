@@ -11,7 +11,7 @@ use super::checkpoint::{Saved, StateReader};
 use super::fit_data::FitData;
 use super::run::{Progress, Start};
 use super::training::{Trained, Training};
-use super::{budget, learning_rate, stochastic, trees, validation};
+use super::{budget, learning_rate, logistic, stochastic, trees, validation};
 use crate::data::{Dataset, Examples, Row};
 use crate::error::{Error, Result};
 use crate::model::Model;
@@ -30,8 +30,9 @@ pub struct FitStart<'a> {
     pub from: Option<&'a Model>,
     /// A checkpoint to resume.
     pub saved: Option<&'a Saved>,
-    /// Validation rows, used in place of held-out training rows.
-    pub validation: Option<&'a Dataset>,
+    /// Rows for choosing epochs, learning rate, temperature and threshold, used in place of held-out training rows; for
+    /// linear and factored scores.
+    pub tune_on: Option<&'a Dataset>,
     /// The text pipeline that produced the rows, for the model card.
     pub text: Option<Text>,
 }
@@ -160,12 +161,17 @@ impl Fit<'_, '_, '_> {
             && self.given.learning_rate.is_none()
             && self.start.from.is_none();
         let has_softmax = !matches!(options.scores, Some(ScoreOptions::Trees(_)));
+        if self.start.tune_on.is_some() && !has_softmax {
+            return Err(Error::Mismatch(
+                "rows to tune on need linear or factored scores; trees choose on rows held out of training".into(),
+            ));
+        }
         let Split { train, held_out } = match has_softmax && (chooses || options.calibrate) {
             true => self.split(&options)?,
             false => Split { train: None, held_out: None },
         };
         let examples = train.as_deref().map_or(all, |index| all.with_index(index));
-        let given = self.start.validation.map_or(all, |data| Examples::of(data).with_classes(all.classes));
+        let given = self.start.tune_on.map_or(all, |data| Examples::of(data).with_classes(all.classes));
         let held_out = held_out.as_deref().map(|index| given.with_index(index));
         if let Some(rows) = held_out {
             check_labels(&rows)?;
@@ -212,7 +218,7 @@ impl Fit<'_, '_, '_> {
 
     /// The validation split: a sample of the given validation rows, or a twentieth of the training rows.
     fn split(&mut self, options: &TrainOptions) -> Result<Split> {
-        let (train, held_out) = match self.start.validation {
+        let (train, held_out) = match self.start.tune_on {
             Some(data) => {
                 let given = Examples::of(data).with_classes(self.data.examples.classes);
                 (None, validation::sample_given(&given, options.seed))
@@ -240,8 +246,9 @@ impl Fit<'_, '_, '_> {
             return Ok(());
         }
         options.epochs = Some(learning_rate::epochs_for(self.data.examples.len()));
+        let mut rate = learning_rate::default(examples, options);
         let Some(held_out) = held_out else {
-            options.learning_rate = Some(stochastic::LEARNING_RATE);
+            options.learning_rate = Some(rate);
             return Ok(());
         };
         // There is no model to keep yet.
@@ -249,7 +256,9 @@ impl Fit<'_, '_, '_> {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(_) => Err(Error::Stopped),
         };
-        let rate = learning_rate::choose(examples, options, stochastic::LEARNING_RATE, held_out, &mut proceed)?;
+        if learning_rate::is_searched(examples, options) {
+            rate = learning_rate::choose(examples, options, rate, held_out, &mut proceed)?;
+        }
         options.learning_rate = Some(rate);
         let epochs = options.epochs.unwrap_or_default();
         self.notify(Event::Chosen(Chosen { learning_rate: rate, epochs, rows: held_out.len() }))
@@ -261,7 +270,7 @@ impl Fit<'_, '_, '_> {
         let may_retry = options.stochastic().is_some() && self.given.learning_rate.is_none();
         if options.stochastic().is_some() {
             options.epochs.get_or_insert(stochastic::EPOCHS);
-            options.learning_rate.get_or_insert(stochastic::LEARNING_RATE);
+            options.learning_rate.get_or_insert(learning_rate::default(&examples, options));
         }
         let mut saved = self.start.saved;
         if let (true, Some(saved)) = (may_retry, saved) {
@@ -311,11 +320,19 @@ impl Fit<'_, '_, '_> {
                 model.card.text.clone_from(&from.card.text);
             }
         }
-        let Some(rows) = held_out else { return Ok(()) };
         let Some(softmax) = model.scores.softmax() else { return Ok(()) };
+        let all = self.data.examples;
+        if all.ids().any(|id| all.labels[id].len() > 1) {
+            let earlier = self.start.from.and_then(|from| from.card.logistic);
+            model.card.logistic = earlier.or_else(|| Some(logistic::default(&all)));
+        }
+        let Some(rows) = held_out else { return Ok(()) };
         let scores = |row: Row<'_>, out: &mut [f32]| softmax.scores(row, out);
         let temperature = fit_temperature(rows, &scores).temperature;
         model.calibrate(temperature);
+        if model.card.logistic.is_some() {
+            model.card.logistic = logistic::of_softmax(&model.scores, rows).or(model.card.logistic);
+        }
         self.notify(Event::Calibrated { temperature, rows: rows.len() })
     }
 

@@ -186,7 +186,7 @@ impl Run for TreeRun<'_> {
             return Err(Error::Diverged { epoch: epochs, learning_rate });
         }
         let trees = assemble(&examples, *leaves, orders, learned)?;
-        let mut trees = Trees::new(examples.rows.features(), trees, calibration::DEFAULT);
+        let mut trees = Trees::new(examples.rows.features(), trees, calibration::default(&examples));
         budget::check_trees(memory, count, trees.weights())?;
         trees.calibration = calibration::fit(&trees, &examples, held_out);
         let updates = (examples.len() * epochs * count) as u64;

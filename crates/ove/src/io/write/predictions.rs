@@ -50,6 +50,8 @@ pub struct PredictedRow<'a> {
     pub id: Option<&'a str>,
     /// Classes and probabilities.
     pub top: Vec<(&'a str, f64)>,
+    /// Whether the model knows a feature of the row; JSON has `"known": 0` otherwise.
+    pub is_known: bool,
 }
 
 /// A file of predictions that is written row by row.
@@ -116,6 +118,9 @@ impl PredictedRow<'_> {
         let mut object = json!({ "labels": labels, "probabilities": probabilities });
         if let Some(id) = self.id {
             object["id"] = id.into();
+        }
+        if !self.is_known {
+            object["known"] = 0.into();
         }
         object
     }

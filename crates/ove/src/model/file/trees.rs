@@ -5,18 +5,25 @@ use safetensors::{Dtype, SafeTensors};
 use super::Source;
 use super::sparse::BlocksReader;
 use crate::io::tensors::bytes;
-use crate::scores::Trees;
-use crate::scores::trees::{Calibration, Tree, leaf_starts};
+use crate::scores::trees::{Calibration, Evidence, Tree, leaf_starts};
+use crate::scores::{Logistic, Trees};
 
 /// Reads trees over the given number of classes.
 pub(super) fn parse(source: &Source, file: &SafeTensors, classes: usize) -> Result<Trees, String> {
     let calibration: Vec<f32> = bytemuck::pod_collect_to_vec(bytes(file, "calibration", Dtype::F32)?);
-    let [temperature, power] =
-        calibration.try_into().map_err(|_| "a calibration that is not two numbers".to_owned())?;
-    if !(temperature.is_finite() && temperature > 0.0 && power.is_finite() && power >= 0.0) {
-        return Err(format!("the temperature {temperature} and the power {power}, which are not positive numbers"));
-    }
-    let calibration = Calibration { temperature, vote_power: (power > 0.0).then_some(power) };
+    let calibration = match calibration[..] {
+        [root, leaf, power, tail] => Some(Evidence { root, leaf, power, tail })
+            .filter(Evidence::is_valid)
+            .map(Calibration::Normalised)
+            .ok_or(format!("the calibration {calibration:?}, which is not four positive numbers, the last up to 1")),
+        [intercept, slope, threshold] => Some(Logistic { intercept, slope, threshold })
+            .filter(|logistic| logistic.is_valid())
+            .map(Calibration::Logistic)
+            .ok_or(format!(
+                "the calibration {calibration:?}, which is not a number, a positive number and a probability"
+            )),
+        _ => Err("a calibration that is not four or three numbers".into()),
+    }?;
     let (leaves, order) = (words(file, "leaves")?, words(file, "order")?);
     if leaves.is_empty() || order.len() != leaves.len() * classes {
         return Err(format!("{} trees over {classes} classes with {} entries in all", leaves.len(), order.len()));

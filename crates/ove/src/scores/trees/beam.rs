@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::{Scratch, Tree, Trees};
+use super::{Calibration, Scratch, Tree, Trees};
 use crate::data::Row;
 use crate::platform::top_k::top_k;
 use crate::scores::sparse::RankBitmap;
@@ -42,8 +42,8 @@ pub(super) struct TreeScores {
     pub root: Vec<f32>,
     /// The leaves in the beam.
     pub searched: LeafScores,
-    /// Other leaves, needed for the probabilities of some classes.
-    extra: LeafScores,
+    /// Other leaves, needed for the probabilities of classes that are not in the beam.
+    pub extra: LeafScores,
 }
 
 /// The scores of a row in some leaves of a tree.
@@ -59,17 +59,29 @@ impl BeamScores {
     pub(super) fn trees(&self) -> &[TreeScores] {
         &self.0
     }
+
+    pub(super) fn trees_mut(&mut self) -> &mut [TreeScores] {
+        &mut self.0
+    }
 }
 
 impl TreeScores {
-    /// −E of the classes of a leaf, computed if it was not scored yet.
-    pub fn leaf(&self, tree: &Tree, leaf: usize, row: Row<'_>) -> Cow<'_, [f32]> {
+    /// Whether a leaf is in the beam.
+    pub fn has_searched(&self, leaf: usize) -> bool {
+        self.searched.numbers.binary_search(&(leaf as u16)).is_ok()
+    }
+
+    /// −E of the classes of a leaf, calibrated as those that are there; computed if the leaf was not scored yet.
+    pub fn leaf(&self, tree: &Tree, leaf: usize, row: Row<'_>, calibration: &Calibration) -> Cow<'_, [f32]> {
         if let Some(classes) = self.searched.get(tree, leaf).or_else(|| self.extra.get(tree, leaf)) {
             return Cow::Borrowed(classes);
         }
         let mut classes = Vec::new();
         let known = row.below(tree.leaves.features());
         tree.leaves.energies(leaf, &[known], &mut RankBitmap::default(), &mut classes);
+        if let Calibration::Normalised(evidence) = calibration {
+            evidence.calibrate_classes(&mut classes);
+        }
         Cow::Owned(classes)
     }
 }
@@ -136,14 +148,18 @@ impl Trees {
         found
     }
 
-    /// Scores the leaves of the given classes of each row, unless they were searched.
-    pub(super) fn score_leaves_of(&self, rows: &[Row<'_>], found: &mut [BeamScores], classes: &[Vec<u32>]) {
+    /// Scores the leaves of the given classes of each row, or all leaves, unless they were searched.
+    pub(crate) fn score_leaves_of(&self, rows: &[Row<'_>], found: &mut [BeamScores], classes: Option<&[Vec<u32>]>) {
         let known = self.known(rows);
         for (t, tree) in self.trees.iter().enumerate() {
-            for (scores, classes) in found.iter_mut().zip(classes) {
+            for (n, scores) in found.iter_mut().enumerate() {
                 let TreeScores { searched, extra, .. } = &mut scores.0[t];
-                let leaves = classes.iter().map(|&class| tree.place(class).0 as u16);
-                extra.numbers = leaves.filter(|leaf| searched.numbers.binary_search(leaf).is_err()).collect();
+                let leaves = match classes {
+                    Some(classes) => classes[n].iter().map(|&class| tree.place(class).0 as u16).collect(),
+                    None => (0..tree.leaves.nodes() as u16).collect::<Vec<_>>(),
+                };
+                let is_new = |leaf: &u16| searched.numbers.binary_search(leaf).is_err();
+                extra.numbers = leaves.into_iter().filter(is_new).collect();
                 extra.numbers.sort_unstable();
                 extra.numbers.dedup();
             }
@@ -175,6 +191,7 @@ impl Tree {
                 Search::All => (0..root.len() as u16).collect(),
             };
             extra.numbers.clear();
+            extra.classes.clear();
         }
         self.score_leaves(rows, of_rows.into_iter().map(|scores| &mut scores.searched).collect(), &mut index);
     }

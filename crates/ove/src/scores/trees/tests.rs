@@ -1,4 +1,4 @@
-//! Compares the beam search with a search of all leaves.
+//! Compares probabilities with their equations, from a search of all leaves.
 
 use serde_json::json;
 
@@ -6,7 +6,6 @@ use super::*;
 use crate::data::{Dataset, Examples};
 use crate::options::TrainOptions;
 use crate::platform::random::Stream;
-use crate::synthetic;
 use crate::train::{Start, Training};
 
 const CLASSES: usize = 200;
@@ -37,46 +36,87 @@ fn trees(data: &Dataset) -> Trees {
     }
 }
 
-#[test]
-fn the_best_classes_of_all_leaves_are_the_best_of_all() {
-    for several in [false, true] {
-        let train = data(3000, several);
-        let trees = trees(&train);
-        let rows: Vec<_> = (0..100).map(|n| train.rows().row(n)).collect();
-        let mut found = trees.search(&rows, Search::All);
-        for count in [0, 1, 5, CLASSES, CLASSES + 1] {
-            let tops = trees.top(&rows, &mut found, count, &mut Scratch::default());
-            for (top, found) in tops.iter().zip(&found) {
-                let mut logs = vec![0.0; CLASSES];
-                trees.all_log_probabilities(found, &mut logs);
-                for found in top {
-                    let exact = logs[found.class as usize].exp();
-                    assert!((found.probability - exact).abs() < 1e-6, "{count}: {found:?} {exact}");
+/// The probabilities by the equations, class by class from all leaves; `found` is a search of the beam.
+fn by_hand(trees: &Trees, row: Row<'_>, found: &BeamScores) -> Vec<f64> {
+    let all = &trees.search(&[row], Search::All)[0];
+    let of_root = |tree: usize, leaf: usize| f64::from(-all.trees()[tree].root[leaf]);
+    let of_class = |tree: usize, class: u32| {
+        let (leaf, child) = trees.trees[tree].place(class);
+        f64::from(-all.trees()[tree].searched.get(&trees.trees[tree], leaf).unwrap()[child])
+    };
+    let beam = |tree: usize, leaf: usize| found.trees()[tree].searched.numbers.contains(&(leaf as u16));
+    let leaf_of = |tree: usize, class: u32| trees.trees[tree].place(class).0;
+    let is_candidate = |class: u32| (0..trees.trees.len()).any(|tree| beam(tree, leaf_of(tree, class)));
+    let votes = |class: u32| -> f64 {
+        let of_tree = |tree: usize| {
+            let leaf = leaf_of(tree, class);
+            match trees.calibration {
+                Calibration::Normalised(Evidence { root, leaf: tau, power, tail }) => {
+                    let half = f64::from(power) / 2.0;
+                    let root = (-f64::from(root) * of_root(tree, leaf).powf(half)).exp();
+                    let vote = |class| (-f64::from(tau) * of_class(tree, class).powf(half)).exp();
+                    let classes = trees.trees[tree].leaf_classes(leaf as u16);
+                    let others: Vec<u32> = classes.iter().copied().filter(|&class| !is_candidate(class)).collect();
+                    let flat = root * f64::from(tail) / classes.len() as f64;
+                    match (beam(tree, leaf), is_candidate(class)) {
+                        (true, _) => root * vote(class),
+                        (false, true) => flat,
+                        (false, false) => {
+                            let sum: f64 = others.iter().map(|&other| vote(other)).sum();
+                            flat * others.len() as f64 * vote(class) / sum
+                        }
+                    }
                 }
-                assert_eq!(top.len(), count.min(CLASSES));
-                // Where rows have one class, votes rank them and not probabilities.
-                if several {
-                    let last = top.last().map_or(f64::INFINITY, |found| found.probability);
-                    let better = logs.iter().filter(|log| log.exp() > last + 1e-6).count();
-                    assert!(better < count.max(1), "{better} better than the last of {count}");
+                Calibration::Logistic(_) if beam(tree, leaf) || !is_candidate(class) => {
+                    (-of_root(tree, leaf) - of_class(tree, class)).exp()
                 }
+                Calibration::Logistic(_) => 0.0,
             }
+        };
+        (0..trees.trees.len()).map(of_tree).sum::<f64>() / trees.trees.len() as f64
+    };
+    let votes: Vec<f64> = (0..CLASSES as u32).map(votes).collect();
+    let total: f64 = votes.iter().sum();
+    let probability = |&vote: &f64| match trees.calibration {
+        Calibration::Normalised(_) => vote / total,
+        Calibration::Logistic(Logistic { intercept, slope, .. }) => {
+            1.0 / (1.0 + (-f64::from(intercept) - f64::from(slope) * vote.ln()).exp())
         }
-    }
+    };
+    votes.iter().map(probability).collect()
 }
 
 #[test]
-fn the_probability_of_a_class_is_exact_whatever_was_searched() {
-    let data = synthetic::plane(200, 0);
-    let trees = trees(&data);
-    let rows: Vec<_> = data.rows().iter(0..data.len()).collect();
-    let mut logs = vec![0.0; 5 * rows.len()];
-    trees.log_probabilities(&rows, &mut logs);
-    for (&row, logs) in rows.iter().zip(logs.chunks(5)) {
-        let found = &trees.search(&[row], Search::Nearest)[0];
-        for class in 0..5 {
-            let one = trees.log_probability(row, found, class);
-            assert!((one - logs[class as usize]).abs() < 1e-5);
+fn probabilities_are_those_of_the_equations_and_give_the_order() {
+    for several in [false, true] {
+        let train = data(3000, several);
+        let trees = trees(&train);
+        let rows: Vec<_> = (0..60).map(|n| train.rows().row(n)).collect();
+        let mut logs = vec![0.0; rows.len() * CLASSES];
+        OwnProbabilities::log_probabilities(&trees, &rows, &mut logs);
+        let beams = trees.search(&rows, Search::Nearest);
+        for (n, (&row, beam)) in rows.iter().zip(&beams).enumerate() {
+            let logs = &logs[n * CLASSES..(n + 1) * CLASSES];
+            let expected = by_hand(&trees, row, beam);
+            for (log, p) in logs.iter().zip(&expected) {
+                assert!((log.exp() - p).abs() < 2e-5 * p + 1e-12, "{several} row {n}: {} {p}", log.exp());
+            }
+            let best = (0..CLASSES).rev().max_by(|&a, &b| logs[a].total_cmp(&logs[b])).unwrap();
+            for count in [1, 5, CLASSES - 1, CLASSES, CLASSES + 1] {
+                let top = &OwnProbabilities::top_k(&trees, &[row], count.min(CLASSES))[0];
+                assert_eq!((top.len(), top[0].class as usize), (count.min(CLASSES), best), "{several} row {n}");
+                assert!(top.is_sorted_by(|a, b| a.probability >= b.probability), "{top:?}");
+                for found in top {
+                    let p = logs[found.class as usize].exp();
+                    assert!((found.probability - p).abs() <= 1e-12 + 1e-9 * p, "{found:?} {p}");
+                }
+            }
+            let mut beam = beam.clone();
+            trees.calibrate(&mut beam);
+            for class in [0, 17, CLASSES as u32 - 1] {
+                let one = trees.log_probability(row, &beam, class, &trees.calibration);
+                assert!((one - logs[class as usize]).abs() < 1e-5, "{one} {}", logs[class as usize]);
+            }
         }
     }
 }
@@ -86,11 +126,9 @@ fn rows_search_the_same_together_and_alone() {
     let train = data(3000, true);
     let trees = trees(&train);
     let rows: Vec<_> = (0..train.len()).map(|n| train.rows().row(n)).collect();
-    let top = |rows: &[_], found: &mut [_], scratch: &mut _| trees.top(rows, found, 5, scratch);
-    let together =
-        trees.search_batches(&rows, Search::Nearest, |piece, found, scratch| top(&rows[piece], found, scratch));
+    let together = trees.search_batches(&rows, Search::Nearest, |_, found, scratch| trees.top(found, 5, scratch));
     for (n, (found, row)) in together.iter().zip(rows.chunks(1)).enumerate() {
-        let alone = top(row, &mut trees.search(row, Search::Nearest), &mut Scratch::default());
+        let alone = trees.top(&mut trees.search(row, Search::Nearest), 5, &mut Scratch::default());
         assert_eq!(*found, alone[0], "row {n}");
     }
 }

@@ -134,6 +134,14 @@ mod tests {
         for &objective in Objective::ALL {
             for &sampler in SamplerKind::ALL {
                 let candidates = candidates(&data, objective, sampler, 6);
+                // Eleven negatives: three, or two thirds of six, are in C, and the rest of six are drawn.
+                let mean_weight = match (objective, sampler) {
+                    (Objective::OneVsEach, _) => 11.0 / 6.0,
+                    (Objective::Merged, SamplerKind::Rivals) => 7.0 / 2.0,
+                    (Objective::Merged, _) => 8.0 / 6.0,
+                    _ => 1.0,
+                };
+                assert_eq!(candidates.mean_weight, mean_weight, "{objective} {sampler}");
                 for seed in 0..200 {
                     let visit = choose(&candidates, &data, 5, seed);
                     assert_eq!(visit.classes[0], 5);

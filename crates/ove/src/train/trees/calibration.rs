@@ -1,65 +1,90 @@
-//! Fits the temperature and the vote power of trees on held-out rows.
+//! Fits the probabilities of trees on held-out rows.
 
 use rayon::prelude::*;
 
 use crate::data::{Examples, Row};
-use crate::platform::elementary::{exp, ln, powf};
-use crate::scores::Prediction;
-use crate::scores::trees::{BeamScores, Calibration, Paths, Scratch, Search, Trees};
+use crate::platform::elementary::exp;
+use crate::scores::trees::{BeamScores, Calibration, Evidence, Scratch, Search, Trees};
+use crate::scores::{Logistic, Prediction, log_score};
+use crate::train::{logistic, simplex};
 
-/// The default, with too few rows for a fit: between the optimum for titles and the optimum for legal documents.
-pub(super) const DEFAULT: Calibration = Calibration { temperature: 1.5, vote_power: None };
-
-/// The default γ, with too few rows for a fit.
-const DEFAULT_POWER: f32 = 1.0;
+/// The defaults, with too few rows for a fit: between those of titles and of legal documents.
+const EVIDENCE: Evidence = Evidence { root: 0.45, leaf: 0.8, power: 2.8, tail: 0.12 };
+const LOGISTIC: Logistic = Logistic { intercept: 1.8, slope: 1.3, threshold: 0.3 };
 
 /// Minimum number of rows for a fit.
 const MIN_ROWS: usize = 100;
 
-/// The search range, and the number of golden sections.
-const RANGE: (f32, f32) = (0.1, 10.0);
-const SECTIONS: usize = 12;
+/// The range of the parameters, in their logarithms around the default; and the size of the first steps.
+const RANGE: f64 = 4.0;
+const STEP: f64 = 0.2;
 
-/// Number of top classes per row whose votes are calibrated.
-const TOP: usize = 5;
-
-/// The calibration that maximises the probability of the labels of these rows.
-pub(super) fn fit(trees: &Trees, examples: &Examples<'_>, rows: &[u32]) -> Calibration {
-    let several = examples.ids().any(|id| examples.labels[id].len() > 1);
-    if rows.len() < MIN_ROWS {
-        return Calibration { vote_power: several.then_some(DEFAULT_POWER), ..DEFAULT };
+/// The calibration without a fit.
+pub(super) fn default(examples: &Examples<'_>) -> Calibration {
+    match examples.ids().any(|id| examples.labels[id].len() > 1) {
+        true => Calibration::Logistic(LOGISTIC),
+        false => Calibration::Normalised(EVIDENCE),
     }
-    let paths = paths(trees, examples, rows);
-    let temperature = minimise(|tau| nlpd(&paths, tau));
-    let vote_power = several.then(|| {
-        let votes = votes(trees, examples, rows);
-        minimise(|power| log_loss(&votes, power))
-    });
-    Calibration { temperature, vote_power }
 }
 
-/// The paths to the labels of these rows.
-fn paths(trees: &Trees, examples: &Examples<'_>, rows: &[u32]) -> Vec<Paths> {
+/// The calibration that maximises the probability of the labels of these rows; `trees` have the default.
+pub(super) fn fit(trees: &Trees, examples: &Examples<'_>, rows: &[u32]) -> Calibration {
+    if rows.len() < MIN_ROWS {
+        return trees.calibration;
+    }
+    match trees.calibration {
+        Calibration::Normalised(start) => Calibration::Normalised(evidence(trees, examples, rows, start)),
+        Calibration::Logistic(default) => {
+            let labels = rows.iter().map(|&row| examples.labels[row as usize].len()).sum();
+            let fitted = logistic::fit(&votes(trees, examples, rows), labels);
+            Calibration::Logistic(fitted.unwrap_or(default))
+        }
+    }
+}
+
+/// Minimises −Σ log p(label) over the logarithms of the four numbers.
+fn evidence(trees: &Trees, examples: &Examples<'_>, rows: &[u32], start: Evidence) -> Evidence {
     let row = rows_of(examples, rows);
-    let of_row = |(at, scores): (usize, &mut BeamScores)| {
-        let labels = examples.labels[rows[at] as usize].iter();
-        labels.map(|&label| trees.paths(row[at], scores, label)).collect::<Vec<_>>()
+    let label = |at: usize| examples.labels[rows[at] as usize].first().copied();
+    let found = trees.search_batches(&row, Search::Nearest, |batch, found, _| {
+        let labels: Vec<Vec<u32>> = batch.clone().map(|at| label(at).into_iter().collect()).collect();
+        trees.score_leaves_of(&row[batch], found, Some(&labels));
+        found.to_vec()
+    });
+    let scaled = |by: &[f64; 4]| {
+        let times = |number: f32, log: f64| (f64::from(number) * exp(log)) as f32;
+        Evidence {
+            root: times(start.root, by[0]),
+            leaf: times(start.leaf, by[1]),
+            power: times(start.power, by[2]),
+            tail: times(start.tail, by[3]),
+        }
     };
-    trees.search_batches(&row, Search::Nearest, |batch, found, _| batch.zip(found).flat_map(of_row).collect())
+    let nlpd = |by: &[f64; 4]| {
+        let evidence = scaled(by);
+        if by.iter().any(|log| log.abs() > RANGE) || !evidence.is_valid() {
+            return f64::INFINITY;
+        }
+        let of_row = |calibrated: &mut BeamScores, (at, found): (usize, &BeamScores)| {
+            calibrated.clone_from(found);
+            evidence.calibrate(calibrated);
+            let calibration = Calibration::Normalised(evidence);
+            label(at).map_or(0.0, |label| -trees.log_probability(row[at], calibrated, label, &calibration))
+        };
+        // Collected first, so that the order of the sum does not depend on the threads.
+        let losses: Vec<f64> =
+            found.par_iter().enumerate().map_init(Default::default, |c, (at, f)| of_row(c, (at, f))).collect();
+        losses.iter().sum()
+    };
+    scaled(&simplex::minimise(nlpd, [0.0; 4], STEP))
 }
 
-/// −Σ log p(label).
-fn nlpd(paths: &[Paths], temperature: f32) -> f64 {
-    // Collected first, so that the order of the sum does not depend on the threads.
-    -paths.par_iter().map(|paths| paths.log_probability(temperature)).collect::<Vec<_>>().iter().sum::<f64>()
-}
-
-/// The votes for the top classes of these rows, and whether they are labels.
+/// The log votes for the top classes of these rows, and whether they are labels.
 fn votes(trees: &Trees, examples: &Examples<'_>, rows: &[u32]) -> Vec<(f64, bool)> {
     let of_row = |at: usize, found: &BeamScores, scratch: &mut Scratch| {
         let labels = &examples.labels[rows[at] as usize];
-        let is_label = |vote: Prediction| (vote.probability, labels.contains(&vote.class));
-        trees.votes(found, TOP, scratch).into_iter().map(is_label).collect::<Vec<_>>()
+        let pair = |vote: Prediction| (log_score(vote.probability), labels.contains(&vote.class));
+        trees.votes(found, logistic::TOP, scratch).into_iter().map(pair).collect::<Vec<_>>()
     };
     trees.search_batches(&rows_of(examples, rows), Search::Nearest, |batch, found, scratch| {
         batch.zip(found).flat_map(|(at, found)| of_row(at, found, scratch)).collect()
@@ -68,35 +93,4 @@ fn votes(trees: &Trees, examples: &Examples<'_>, rows: &[u32]) -> Vec<(f64, bool
 
 fn rows_of<'a>(examples: &Examples<'a>, rows: &[u32]) -> Vec<Row<'a>> {
     rows.iter().map(|&n| examples.rows.row(n as usize)).collect()
-}
-
-/// The log loss of the probability v^γ that a class is a label.
-fn log_loss(votes: &[(f64, bool)], power: f32) -> f64 {
-    let of = |&(vote, is_label): &(f64, bool)| {
-        let p = powf(vote, power.into());
-        // A vote of 1 may be wrong.
-        -ln((if is_label { p } else { 1.0 - p }).max(1e-6))
-    };
-    votes.iter().map(of).sum()
-}
-
-/// The minimum of a unimodal function of a positive number, by golden-section search in its logarithm.
-fn minimise(of: impl Fn(f32) -> f64) -> f32 {
-    const GOLDEN: f64 = 0.618_033_988_749_895;
-    let of = |log: f64| of(exp(log) as f32);
-    let (mut low, mut high) = (ln(RANGE.0.into()), ln(RANGE.1.into()));
-    let (mut a, mut b) = (high - GOLDEN * (high - low), low + GOLDEN * (high - low));
-    let (mut at_a, mut at_b) = (of(a), of(b));
-    for _ in 0..SECTIONS {
-        if at_a < at_b {
-            (high, b, at_b) = (b, a, at_a);
-            a = high - GOLDEN * (high - low);
-            at_a = of(a);
-        } else {
-            (low, a, at_a) = (a, b, at_b);
-            b = low + GOLDEN * (high - low);
-            at_b = of(b);
-        }
-    }
-    exp(0.5 * (low + high)) as f32
 }
