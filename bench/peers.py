@@ -5,7 +5,7 @@
     python bench/peers.py --rows 20000 --tasks titles-all    # a quick look
     python bench/peers_report.py                             # the table and the plots of what is there
 
-Tasks are {titles, eurlex} × {all, first}: every label of a row, or only its first. Part `features`: everyone gets the same tf-idf file,
+Tasks are {titles, eurlex} × {all, first}: every label of a row, or only its first; and places: names to cities, by characters. Part `features`: everyone gets the same tf-idf file,
 written by `ove convert`. Part `raw`: everyone starts from the text with what suits it best: words and pairs of words.
 
 One run is two processes, train and predict, each with all cores and a time limit. Four clocks are kept: the whole process
@@ -43,10 +43,11 @@ from settings import PARTS, SETTINGS, Setting
 HERE = Path(__file__).resolve().parent
 DATA = Path(os.environ.get("OVE_DATA", HERE.parent.parent / "shared" / "data"))
 OVE = os.environ.get("OVE", str(HERE.parent / "target" / "release" / "ove"))
-TASKS = ("titles-all", "titles-first", "eurlex-all", "eurlex-first")
+TASKS = ("titles-all", "titles-first", "eurlex-all", "eurlex-first", "places-first")
 PEERS = tuple(dict.fromkeys(setting.peer for setting in SETTINGS))
-FOLDER = {"titles": "yso-titles", "eurlex": "eurlex57k"}
-MIN_DF = {"titles": "2", "eurlex": "5"}
+FOLDER = {"titles": "yso-titles", "eurlex": "eurlex57k", "places": "geonames"}
+MIN_DF = {"titles": "2", "eurlex": "5", "places": "2"}
+CHARS = ["--ngrams", "0", "--chars", "3-5"]
 NGRAMS = {"features": "1", "raw": "2"}
 OWN_FORM = {"fasttext", "vw"}
 NLPD_ROWS = 2000
@@ -106,7 +107,7 @@ def convert(task: Task) -> None:
     made = {which: task.file(which, "made") for which in ("train", "test")}
     command = [OVE, "convert", task.file("train", "tsv"), "-o", made["train"]]
     command += ["--test", task.file("test", "tsv"), "--test-output", made["test"]]
-    command += ["--min-df", MIN_DF[task.data], "--ngrams", NGRAMS[task.part]]
+    command += ["--min-df", MIN_DF[task.data], *(CHARS if task.data == "places" else ["--ngrams", NGRAMS[task.part]])]
     command += ["--first-label"] if task.labels == "first" else []
     if subprocess.run([str(word) for word in command], check=False).returncode:
         sys.exit(f"{OVE} convert could not make the features of {task.name}")
@@ -404,6 +405,8 @@ def main() -> None:
     (args.out / "runs").mkdir(parents=True, exist_ok=True)
     for part in [args.part] if args.part else PARTS:
         for name in args.tasks:
+            if part == "raw" and name.startswith("places"):
+                continue  # the same features: n-grams of characters
             task = Task(name, part, args.out / "data" / f"{name}-{part}-{args.rows or 'all'}")
             make(task, args.rows)
             for setting in SETTINGS:

@@ -36,6 +36,7 @@ class Setting:
 
 ALL, FIRST = ("all",), ("first",)
 TITLES, EURLEX = ("titles",), ("eurlex",)
+ALSO_PLACES = (*SETS, "places")
 
 TOO_MANY = "each epoch scores all classes for all rows: 588,263 × 27,754 × 100 = 1.6e12 multiplications, then as many to update"
 TOO_LARGE = "27,754 classes × some 94,000 words in doubles are 20 GB, and L-BFGS keeps twenty such"
@@ -46,7 +47,7 @@ NO_LABELS = "a fit a label: one-vs-rest over thousands of labels, each with its 
 RAW = ("raw",)
 
 SETTINGS = [
-    Setting("ove", "default", [], probabilities=True),
+    Setting("ove", "default", [], ALSO_PLACES, probabilities=True),
     # The curve of quality against time: a third and three times of the default's trees.
     Setting("ove", "1 tree", ["--trees", "1"], probabilities=True, long=RAW),
     Setting("ove", "9 trees", ["--trees", "9"], probabilities=True, long=RAW),
@@ -62,7 +63,7 @@ SETTINGS = [
         long=PARTS,
     ),
     # omikuji. Collapsing every 5 layers: .153 and .835, between the two.
-    Setting("omikuji", "3 trees (default)"),  # titles .140, eurlex .832
+    Setting("omikuji", "3 trees (default)", sets=ALSO_PLACES),  # titles .140, eurlex .832
     Setting("omikuji", "1 tree", {"n_trees": 1}, long=PARTS),
     Setting("omikuji", "bonsai", {"cluster_k": 100, "cluster_balanced": False}, long=RAW),  # .158, .836
     # napkinXC. On all titles the 16-ary tree has P@1 .334 after 473 s, the default one .349 after 311 s.

@@ -6,9 +6,10 @@ use std::mem::discriminant;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use ove::io::read::label_names;
 use ove::io::read::{Columns, Format, Input, OnError, Pieces, ReadOptions, Skipped, read_any, read_bytes};
 use ove::platform::digest::Digest;
-use ove::text::{Text, TextOptions};
+use ove::text::{CharRange, Language, Text, TextOptions};
 use ove::train::checkpoint::Saved;
 use ove::train::{Start, Training};
 use ove::{Dataset, Error, Examples, Labels, Model, TrainOptions, synthetic, with_threads};
@@ -17,7 +18,7 @@ use ove::{Dataset, Error, Examples, Labels, Model, TrainOptions, synthetic, with
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 15] = [
+pub const TARGETS: [Target; 16] = [
     ("any", any),
     ("arff", arff),
     ("cache", cache),
@@ -26,6 +27,7 @@ pub const TARGETS: [Target; 15] = [
     ("fasttext", fasttext),
     ("idx", idx),
     ("jsonl", jsonl),
+    ("label_names", names_of_classes),
     ("libsvm", libsvm),
     ("model", model),
     ("pieces", pieces),
@@ -67,6 +69,14 @@ pub fn fasttext(bytes: &[u8]) {
 /// The IDX reader.
 pub fn idx(bytes: &[u8]) {
     reader(Some(Format::Idx), bytes);
+}
+
+/// The reader of label names: every class once, each with a name.
+pub fn names_of_classes(bytes: &[u8]) {
+    let Ok(names) = label_names::read_bytes(Path::new("names.tsv"), bytes.to_owned()) else { return };
+    let classes: BTreeSet<&str> = names.iter().map(|(class, _)| class).collect();
+    assert_eq!(classes.len(), names.iter().count());
+    assert!(names.iter().all(|(_, names)| !names.is_empty() && names.iter().all(|name| !name.is_empty())));
 }
 
 /// The libsvm reader.
@@ -234,8 +244,12 @@ pub fn text(bytes: &[u8]) {
     let Some((&flags, bytes)) = bytes.split_first() else { return };
     let lossy = String::from_utf8_lossy(bytes);
     let texts: Vec<&str> = lossy.split('\n').collect();
+    let chars = (flags & 64 != 0).then_some(CharRange { shortest: 2, longest: 4 });
     let options = TextOptions {
-        ngrams: 1 + usize::from(flags & 3),
+        ngrams: usize::from(chars.is_none()) + usize::from(flags & 3),
+        chars,
+        stem: (flags & 128 != 0).then_some(Language::English),
+        tokens: flags & 192 == 192,
         min_df: 1 + u32::from(flags >> 2 & 1),
         hash: (flags & 8 != 0).then_some(1 + u32::from(flags >> 4)),
         sublinear_tf: flags & 16 != 0,

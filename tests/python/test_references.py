@@ -132,6 +132,7 @@ TEXTS = [
     "日本語 テスト 한국어 Москва МОСКВА café CAFÉ",
     "",
     "the the the dog fox's don't e-mail e mail",
+    "no\u00a0break wide\u3000space unit\x1fseparator next\x85line a\u2028b x",
 ]
 # scikit-learn's default pattern with combining accents, which here belong to their words, made part of it.
 PATTERN = r"[\w\u0300-\u036f]{2,}"
@@ -142,6 +143,11 @@ PATTERN = r"[\w\u0300-\u036f]{2,}"
     (["--ngrams", "2", "--min-df", "1"], {"ngram_range": (1, 2), "min_df": 1}),
     (["--ngrams", "3", "--min-df", "2", "--sublinear-tf"], {"ngram_range": (1, 3), "sublinear_tf": True}),
     (["--min-df", "1", "--no-idf"], {"min_df": 1, "use_idf": False}),
+    (["--ngrams", "0", "--chars", "3-5"], {"analyzer": "char_wb", "ngram_range": (3, 5)}),
+    (
+        ["--ngrams", "0", "--chars", "1-3", "--min-df", "1", "--sublinear-tf"],
+        {"analyzer": "char_wb", "ngram_range": (1, 3), "min_df": 1, "sublinear_tf": True},
+    ),
 ])
 def test_texts_become_the_rows_of_scikit_learn(ove, tmp_path, flags, settings):
     (tmp_path / "texts.tsv").write_text("".join(f"{text}\t{n}\n" for n, text in enumerate(TEXTS)))
@@ -152,8 +158,10 @@ def test_texts_become_the_rows_of_scikit_learn(ove, tmp_path, flags, settings):
 
     vectorizer = TfidfVectorizer(token_pattern=PATTERN, **{"min_df": 2, **settings})
     expected = vectorizer.fit_transform(TEXTS)
-    assert sorted(terms) == list(vectorizer.get_feature_names_out())
-    frequencies = (expected > 0).sum(axis=0).A1[[vectorizer.vocabulary_[term] for term in terms]]
+    # N-grams of characters stand in quotation marks.
+    plain = [term.strip('"') if "analyzer" in settings else term for term in terms]
+    assert sorted(plain) == list(vectorizer.get_feature_names_out())
+    frequencies = (expected > 0).sum(axis=0).A1[[vectorizer.vocabulary_[term] for term in plain]]
     assert list(zip(-frequencies, terms)) == sorted(zip(-frequencies, terms))
 
     lines = (tmp_path / "rows.xmc").read_text().split("\n", 1)
@@ -161,5 +169,5 @@ def test_texts_become_the_rows_of_scikit_learn(ove, tmp_path, flags, settings):
     (tmp_path / "rows.svm").write_text(lines[1])
     found, labels = load_svmlight_file(tmp_path / "rows.svm", n_features=len(terms), zero_based=True)
     assert list(labels) == list(range(len(TEXTS)))
-    columns = [vectorizer.vocabulary_[term] for term in terms]
+    columns = [vectorizer.vocabulary_[term] for term in plain]
     np.testing.assert_allclose(found.toarray(), expected[:, columns].toarray(), atol=1e-6)

@@ -2,10 +2,12 @@
 
 mod columns;
 mod data;
+mod names;
 mod training;
 
 pub use columns::ColumnFlags;
 pub use data::DataFlags;
+pub use names::NameFlags;
 pub use training::{LinearFlags, TextFlags, ThreadFlags, TrainFlags};
 
 /// Value parser for a flag that takes one of a few names, which `--help` lists.

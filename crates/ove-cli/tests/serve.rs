@@ -210,6 +210,18 @@ fn a_class_is_explained_by_its_words() {
 }
 
 #[test]
+fn names_in_the_model_are_served() {
+    let dir = models();
+    dir.create("names.tsv", "sea\tOceans\tBlue water\n");
+    dir.run("train titles.tsv -o named.model --epochs 1 --label-names names.tsv --name-weight 0").ok();
+    let server = Server::start(&dir, "named.model");
+    let found = server.get("/classes?prefix=blue").json();
+    assert_eq!(found["classes"], json!([{ "class": "sea", "count": 3, "name": "Oceans" }]));
+    let predicted = server.predict(json!({ "text": "the sea", "top": 3 })).json();
+    assert!(predicted["predictions"][0]["names"].as_array().unwrap().contains(&json!("Oceans")));
+}
+
+#[test]
 fn what_can_be_asked_of_a_model() {
     let dir = models();
     dir.create("names.tsv", "sea\tOceans\n");

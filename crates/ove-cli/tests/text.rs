@@ -71,6 +71,96 @@ fn hashed_features() {
     assert_eq!((&found["features"], &found["error"]), (&64.into(), &0.0.into()));
 }
 
+/// Names that share no whole word with those of training; n-grams stand in quotation marks wherever terms are shown.
+#[test]
+fn characters() {
+    let dir = Dir::new();
+    dir.create("names.tsv", "Londinium\tlondon\nLondonx\tlondon\nParisii\tparis\nxParis\tparis\n");
+    dir.create("new.tsv", "London\tlondon\nPari\tparis\n");
+    let flags = "--ngrams 0 --chars 3-5 --epochs 30 --valid new.tsv --json";
+    for hash in ["", "--hash 4096"] {
+        let found = dir.run(&format!("train names.tsv -o m {flags} {hash}")).json();
+        assert_eq!(found["error"], 0.0);
+    }
+    dir.run(&format!("train names.tsv -o m {flags}")).ok();
+    assert_eq!(dir.run("inspect m --json").json()["options"]["text"]["chars"], serde_json::json!([3, 5]));
+    contains(&dir.run("inspect m --class london").ok(), "\" lon\"\n");
+    let words = dir.run("train names.tsv -o m --min-df 2 --chars 3-3 --epochs 1");
+    assert!(!words.stderr.contains("have no known word"));
+    for (flag, message) in [
+        (
+            "--chars 5-3",
+            "error: `chars` must be the shortest and the longest length, from 1 to 16, such as 3-5, got 5-3",
+        ),
+        ("--chars x", "invalid value 'x' for '--chars <A-B>': `chars` must be two lengths, such as 3-5, got `x`"),
+    ] {
+        contains(&dir.run(&format!("train names.tsv -o m --ngrams 0 {flag}")).refused(), message);
+    }
+    dir.create("others.tsv", "one\ta\ntwo\tb\nthree four\ta\nfour five\tb\nsix\ta\nseven\tb\n");
+    let hint = "4 of 6 texts have no known word; n-grams of characters may help: --chars 3-5";
+    contains(&dir.run("train others.tsv -o m --epochs 1").stderr, hint);
+}
+
+#[test]
+fn stems_and_tokens() {
+    let dir = dir();
+    let flags = "--min-df 1 --epochs 100";
+    dir.run(&format!("train titles.tsv -o m --stem english {flags}")).ok();
+    assert_eq!(
+        lines(&dir, "predict m - --top 1", "housing\nHouses").iter().filter(|l| l.starts_with("house")).count(),
+        2
+    );
+    contains(&dir.run("inspect m --class house").ok(), "  hous\n");
+    assert_eq!(dir.run("inspect m --json").json()["options"]["text"]["stem"], "english");
+    contains(&dir.run("train titles.tsv -o m --stem klingon").refused(), "[possible values: arabic, danish,");
+    dir.create("tokens.tsv", "C++ C\tcode\nc rust\tcode\nC d\tvitamin\nD C\tvitamin\n");
+    dir.run(&format!("train tokens.tsv -o m --tokens {flags}")).ok();
+    let shown = dir.run("inspect m --class vitamin").ok();
+    assert!(shown.contains("  D\n") && shown.contains("  C++\n"), "{shown}");
+}
+
+/// Names of classes are shown, and learned: `boat` has no row.
+#[test]
+fn label_names() {
+    let dir = dir();
+    dir.create("names.tsv", "tree\tWoody plants\thardwood\nboat\tSailing vessels\n");
+    let flags = "--min-df 1 --epochs 200 --label-names names.tsv";
+    let trained = dir.run(&format!("train titles.tsv -o m {flags} --name-weight 1"));
+    contains(&trained.stderr, "6 rows, ");
+    let model = dir.run("inspect m --json").json();
+    assert_eq!((&model["classes"], &model["rows"]), (&4.into(), &6.into()));
+    contains(&dir.run("inspect m").ok(), "tree Woody plants (");
+    assert!(dir.run("inspect m --class hardwood").ok().starts_with("tree Woody plants: 3 training rows"));
+    let class = dir.run("inspect m --class boat --json").json();
+    assert_eq!(
+        (&class["class"], &class["name"], &class["count"]),
+        (&"boat".into(), &"Sailing vessels".into(), &0.into())
+    );
+
+    let text = "sailing vessels\nold houses";
+    let plain = lines(&dir, "predict m - --top 1", text);
+    assert!(plain[0].starts_with("boat\t0.") && plain[0].split('\t').count() == 2, "{plain:?}");
+    let named = lines(&dir, "predict m - --top 1 --names", text);
+    assert!(named[0].starts_with("boat\tSailing vessels\t0.") && named[1].starts_with("house\t\t0."), "{named:?}");
+    let json: Value = serde_json::from_str(&lines(&dir, "predict m - --top 1 --json", text)[0]).unwrap();
+    assert_eq!((&json["labels"][0], &json["names"][0]), (&"boat".into(), &"Sailing vessels".into()));
+
+    // Shown only: no class without a row.
+    dir.run(&format!("train titles.tsv -o m {flags} --name-weight 0")).ok();
+    assert_eq!(dir.run("inspect m --json").json()["classes"], 3);
+    // A model goes on with its names.
+    dir.run("train titles.tsv -o more --from m --epochs 1").ok();
+    contains(&dir.run("inspect more").ok(), "tree Woody plants (");
+
+    dir.create("others.tsv", "moon\tThe moon\n");
+    let error =
+        "error: `label-names` must name classes of the data, such as `house`, got only others, such as `moon`\n";
+    assert_eq!(dir.run("train titles.tsv -o x --label-names others.tsv").refused(), error);
+    contains(&dir.run(&format!("train titles.tsv -o x {flags} --name-weight=-1")).refused(), "a number from 0");
+    contains(&dir.run("train titles.tsv -o x --label-names titles.model").refused(), "titles.model");
+    assert!(!dir.files().contains(&"x".to_owned()));
+}
+
 #[test]
 fn text_and_numbers_do_not_mix() {
     let dir = dir();

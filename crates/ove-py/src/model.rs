@@ -85,6 +85,12 @@ impl Model {
         }
     }
 
+    /// The name of each feature; empty if they have none.
+    fn feature_names(&self) -> Vec<&str> {
+        let card = &self.inner.card;
+        (0..self.inner.features()).map_while(|feature| card.feature_name(feature)).collect()
+    }
+
     /// The rows of texts, for a model that was trained on texts.
     fn text_rows(&self, py: Python<'_>, texts: Vec<PyBackedStr>, threads: usize) -> PyResult<TextRows> {
         let text = self.inner.card.text.as_ref();

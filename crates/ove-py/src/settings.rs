@@ -1,8 +1,9 @@
 //! Settings, which Python passes as one JSON object. The library knows their names, ranges and defaults.
 
 use ove::TrainOptions;
+use ove::io::read::label_names;
 use ove::options::{BatchOptions, FactoredOptions, LinearOptions, StochasticOptions, TREES_FROM, TreeOptions};
-use ove::text::TextOptions;
+use ove::text::{Language, TextOptions};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
@@ -24,7 +25,14 @@ pub fn text_options(settings: Map<String, Value>) -> PyResult<TextOptions> {
     let mut options = TextOptions::default();
     for (name, value) in settings.into_iter().filter(|(_, value)| !value.is_null()) {
         let mut all = json!(options);
-        let kind = if all[&name].is_boolean() { "True or False" } else { "an integer" };
+        let languages: Vec<&str> = Language::ALL.iter().map(|language| language.name()).collect();
+        let one_of_languages = format!("one of {}", languages.join(", "));
+        let kind = match &name[..] {
+            "chars" => "a pair of integers, the shortest and the longest length, such as (3, 5)",
+            "stem" => &one_of_languages,
+            _ if all[&name].is_boolean() => "True or False",
+            _ => "an integer",
+        };
         all[&name] = value.clone();
         options = serde_json::from_value(all)
             .map_err(|_| PyValueError::new_err(format!("`{name}` must be {kind}, got {value}")))?;
@@ -38,7 +46,7 @@ pub fn defaults() -> String {
     let usual = TrainOptions::default();
     let defaults = json!({
         "all": { "class_weight": usual.class_weight, "seed": usual.seed, "calibrate": usual.calibrate,
-                 "memory": usual.memory.0 },
+                 "memory": usual.memory.0, "name_weight": label_names::WEIGHT },
         "linear": LinearOptions::default(),
         "factored": FactoredOptions::default(),
         "trees": TreeOptions::default(),

@@ -1,5 +1,6 @@
 //! Texts to rows.
 
+use numpy::{PyArray1, ToPyArray};
 use ove::Dataset;
 use ove::text::Text;
 use pyo3::exceptions::PyValueError;
@@ -8,6 +9,9 @@ use pyo3::pybacked::PyBackedStr;
 
 use crate::errors::exception;
 use crate::settings;
+
+/// The parts of a CSR matrix.
+type Parts<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<f32>>);
 
 /// The rows of texts.
 #[pyclass(frozen, module = "ove._ove")]
@@ -21,6 +25,19 @@ pub struct TextRows {
 impl TextRows {
     fn __len__(&self) -> usize {
         self.data.len()
+    }
+
+    /// The offsets, indices and values of a CSR matrix.
+    fn parts<'py>(&self, py: Python<'py>) -> Parts<'py> {
+        let rows = self.data.rows();
+        let mut offsets = vec![0];
+        let (mut indices, mut values) = (Vec::with_capacity(rows.entries()), Vec::with_capacity(rows.entries()));
+        for row in rows.iter(0..self.data.len()) {
+            indices.extend(row.indices.iter().map(|&feature| feature as i32));
+            values.extend_from_slice(row.values);
+            offsets.push(indices.len() as i64);
+        }
+        (offsets.to_pyarray(py), indices.to_pyarray(py), values.to_pyarray(py))
     }
 
     /// The rows of other texts, by the same words.

@@ -17,8 +17,8 @@ use crate::watch::{Pulse, Report, watched};
 
 /// Trains a model. The labels of row n are `labels[offsets[n]:offsets[n + 1]]`, which index `classes`.
 ///
-/// `start` is a model to go on from, whose settings hold where none are given. `tune_on` are rows with label offsets and
-/// labels for choosing settings, in place of held-out rows.
+/// The last `name_rows` rows are names of classes. `start` is a model to go on from, whose settings hold where none are
+/// given. `tune_on` are rows with label offsets and labels for choosing settings, in place of held-out rows.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "called from one place, in Python")]
 pub fn train(
@@ -29,6 +29,8 @@ pub fn train(
     row_weights: Option<PyReadonlyArray1<'_, f64>>,
     classes: Vec<String>,
     feature_names: Vec<String>,
+    label_names: Vec<Vec<String>>,
+    name_rows: usize,
     settings: &str,
     threads: usize,
     start: Option<&Model>,
@@ -58,9 +60,10 @@ pub fn train(
     let view = rows.view()?;
     let work = |pulse: &Pulse| {
         view.read(|rows| {
-            let examples = Examples::new(rows, &labels, &row_weights, classes.len());
+            let mut examples = Examples::new(rows, &labels, &row_weights, classes.len());
+            examples.name_rows = name_rows;
             let data = FitData { examples, classes: &classes, feature_names: &feature_names, bytes_on_disk: 0 };
-            let start = FitStart { from, text, tune_on: tune_on.as_ref(), ..FitStart::default() };
+            let start = FitStart { from, text, label_names, tune_on: tune_on.as_ref(), ..FitStart::default() };
             let watch = &mut |event: Event<'_>| follow(pulse, event);
             let model = ove::with_threads(threads, || ove::fit_with(data, &options, start, watch));
             model.and_then(|model| model).map_err(exception)

@@ -41,7 +41,7 @@ def default(name, kind):
 @pytest.mark.parametrize("estimator", [ove.OneVsEachClassifier, ove.TextClassifier])
 def test_documented_defaults_are_those_of_the_library(estimator):
     found = documented(estimator)
-    assert len(found) == {ove.OneVsEachClassifier: 21, ove.TextClassifier: 4}[estimator], found
+    assert len(found) == {ove.OneVsEachClassifier: 21, ove.TextClassifier: 6}[estimator], found
     for name, kind, value in found:
         if name != "l2":
             assert value == default(name, kind), name
@@ -142,6 +142,11 @@ def test_settings_of_texts(texts):
     for settings, words in [
         ({"ngrams": 0}, "`ngrams` must be at least 1, got 0"),
         ({"ngrams": 1.5}, "`ngrams` must be an integer, got 1.5"),
+        ({"chars": 3}, "`chars` must be a pair of integers, the shortest and the longest length, such as (3, 5), got 3"),
+        (
+            {"chars": (5, 3)},
+            "`chars` must be the shortest and the longest length, from 1 to 16, such as 3-5, got 5-3",
+        ),
         ({"idf": 1}, "`idf` must be True or False, got 1"),
         ({"min_df": 1000}, "`min_df` must be at most the number of texts that some term occurs in, got 1000"),
         ({"min_df": -1}, "`min_df` must be an integer, got -1"),
@@ -156,7 +161,7 @@ def test_slips_are_told_what_to_do_instead(texts):
         ({"ngrams": (1, 2)}, texts[0], "`ngrams` must be the length of the longest n-gram, got (1, 2); 2 is what"),
         ({"classes": ["sea", "wood"]}, texts[0], "`classes` must be left out, got ['sea', 'wood']: labels are learned"),
         ({"classes": 3, "negatives": 3}, texts[0], "`classes` must be left out beside `negatives`"),
-        ({}, table.to_numpy(), "`X` must be a list, or a table with named columns of texts, got an array of shape (240, 1)"),
+        ({}, table.to_numpy(), "`X` must be a list or one column of texts, got a table of shape (240, 1)"),
         ({}, table.assign(price=1), "each text in the column 'price' of `X` must be a string, got 1 in row 0"),
         ({}, "one text", "`X` must be a list of texts, got the one text 'one text'; pass ['one text']"),
         ({}, [*texts[0][:-1], None], "got None in row 239; replace missing texts by ''"),

@@ -1,13 +1,17 @@
 """TextClassifier against the pipeline of scikit-learn that it replaces."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import normalize
 
 import ove
 
@@ -79,6 +83,92 @@ def test_with_scikit_learn(texts):
     search = GridSearchCV(ove.TextClassifier(), {"ngrams": [1, 2]}, n_jobs=2, cv=2).fit(strings, labels)
     assert search.best_score_ > 0.9 and clone(search.best_estimator_).ngrams == search.best_params_["ngrams"]
     assert ove.TextClassifier().fit(pd.Series(strings), pd.Series(labels)).score(strings, labels) > 0.9
+
+
+def test_transform_is_the_vectorizer(texts):
+    strings = [*texts[0], "Straße, naïve cafe\u0301s: x", "ΟΔΟΣ Москва 日本語", ""]
+    labels = [*texts[1], "sea", "sea", "wood"]
+    for settings, theirs in [
+        ({"ngrams": 2}, TfidfVectorizer(ngram_range=(1, 2), min_df=2, token_pattern=PATTERN)),
+        ({"ngrams": 0, "chars": (3, 5)}, TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), min_df=2)),
+    ]:
+        model = ove.TextClassifier(epochs=1, **settings).fit(strings, labels)
+        expected, found = theirs.fit_transform(strings), model.transform(strings)
+        columns = [theirs.vocabulary_[name.strip('"')] for name in model.get_feature_names_out()]
+        assert found.shape == expected.shape and model.n_features_in_ == found.shape[1]
+        np.testing.assert_allclose(found.toarray(), expected[:, columns].toarray(), atol=1e-6)
+        assert [model.vocabulary_[name] for name in model.get_feature_names_out()] == list(range(found.shape[1]))
+
+
+def test_words_and_characters_are_one_row_of_unit_length(texts):
+    words = TfidfVectorizer(min_df=2, norm=None, token_pattern=PATTERN)
+    chars = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), min_df=2, norm=None)
+    expected = normalize(sp.hstack([words.fit_transform(texts[0]), chars.fit_transform(texts[0])]).tocsr())
+    model = ove.TextClassifier(chars=(2, 4), epochs=1).fit(*texts)
+    place = {name: column for column, name in enumerate(words.get_feature_names_out())}
+    place |= {f'"{name}"': len(place) + column for column, name in enumerate(chars.get_feature_names_out())}
+    columns = [place[name] for name in model.get_feature_names_out()]
+    np.testing.assert_allclose(model.transform(texts[0]).toarray(), expected[:, columns].toarray(), atol=1e-6)
+    assert any(name == '" fish"' for name, _ in model.explain("fish", "sea"))
+    assert ove.TextClassifier(ngrams=0, chars=(2, 4)).fit(*texts).score(["fishy boats", "treee"], ["sea", "wood"]) == 1
+
+
+def test_hashed_terms_have_no_vocabulary(texts):
+    model = ove.TextClassifier(hash=64, chars=(3, 3), epochs=1).fit(*texts)
+    assert model.get_feature_names_out()[63] == "feature 63" and model.n_features_in_ == 64
+    assert not hasattr(model, "vocabulary_") and not hasattr(ove.TextClassifier(), "n_features_in_")
+
+
+def test_tokens_are_terms_as_they_are(texts):
+    tokens = [text.title().split() for text in texts[0]]
+    model = ove.TextClassifier(tokens=True, epochs=20).fit(tokens, texts[1])
+    assert "Fish" in model.vocabulary_ and "fish" not in model.vocabulary_
+    assert model.predict([["Fish", "Salt"], ["Owl"]]).tolist() == ["sea", "wood"]
+    assert (model.transform([["Fish", "Salt"]]) != model.transform(["Fish Salt"])).nnz == 0
+    vectorizer = TfidfVectorizer(analyzer=list, min_df=2).fit(tokens)
+    columns = [vectorizer.vocabulary_[name] for name in model.get_feature_names_out()]
+    expected = vectorizer.transform(tokens)[:, columns]
+    np.testing.assert_allclose(model.transform(tokens).toarray(), expected.toarray(), atol=1e-6)
+    for wrong, words in [
+        ([["a b"]], "each token in `X` must be a string without blanks, got 'a b' in row 0"),
+        ([["a"], [7]], "each token in `X` must be a string without blanks, got 7 in row 1"),
+        ([["a"], 7], "each text in `X` must be a list of tokens, got 7 in row 1"),
+    ]:
+        with pytest.raises(ValueError, match=re.escape(words)):
+            model.predict(wrong)
+    with pytest.raises(ValueError, match="in row 0; for lists of tokens, use `tokens=True`"):
+        ove.TextClassifier().fit(tokens, texts[1])
+
+
+def test_stems(texts, tmp_path):
+    model = ove.TextClassifier(stem="english", epochs=20).fit(*texts)
+    assert model.predict(["fishes boated", "mossy trees"]).tolist() == ["sea", "wood"]
+    model.save(tmp_path / "model")
+    again = ove.load(tmp_path / "model")
+    assert again.stem == "english" and (again.predict(texts[0]) == model.predict(texts[0])).all()
+    with pytest.raises(ValueError, match="`stem` must be one of arabic, danish, .*, got "):
+        ove.TextClassifier(stem="klingon").fit(*texts)
+
+
+def test_names_of_labels_are_learned_and_kept(texts, tmp_path):
+    names = {"sea": "ocean blue", "air": ["balloon flight", "sky"]}
+    model = ove.TextClassifier(label_names=names, min_df=1, name_weight=2, epochs=60).fit(*texts)
+    assert model.classes_.tolist() == ["sea", "town", "wood", "air"]
+    assert model.predict(["balloon sky", "ocean"]).tolist() == ["air", "sea"]
+    assert model.score(*texts) > 0.95
+    model.save(tmp_path / "model")
+    again = ove.load(tmp_path / "model")
+    assert again.label_names == {"sea": ["ocean blue"], "air": ["balloon flight", "sky"]}
+    assert again.label_names_ == model.label_names_ == {"sea": "ocean blue", "air": "balloon flight"}
+    shown = ove.TextClassifier(label_names=names, name_weight=0, epochs=1).fit(*texts)
+    assert shown.classes_.tolist() == ["sea", "town", "wood"] and shown.label_names_ == {"sea": "ocean blue"}
+    for wrong, words in [
+        ({"moon": "x"}, "`label_names` must have labels that occur, got only others, such as 'moon'"),
+        ({"sea": " "}, "`label_names` must have a name or a list of names for a label, got ' '"),
+        ({"sea": "x", 7: "y"}, "`label_names` must have labels of the same type as `y`, got 7"),
+    ]:
+        with pytest.raises(ValueError, match=re.escape(words)):
+            ove.TextClassifier(label_names=wrong).fit(*texts)
 
 
 def test_input_that_is_no_texts(texts):

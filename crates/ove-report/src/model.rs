@@ -17,9 +17,10 @@ pub type ClassName<'a> = &'a dyn Fn(&str) -> String;
 
 /// A page about a model and its evaluation on the data set called `data`.
 pub fn evaluation_page(model: &Model, evaluation: &Evaluation, data: &str) -> Page {
-    let name = &str::to_owned;
-    let mut sections = vec![evaluation_section(evaluation, name)];
-    sections.extend(model_sections(model, name));
+    let named =
+        |label: &str| model.card.find_class(label).map_or_else(|| label.to_owned(), |class| model.card.shown(class));
+    let mut sections = vec![evaluation_section(evaluation, &named)];
+    sections.extend(model_sections(model, &named));
     let lead = format!("{} classes, measured on {} rows of {data}.", model.classes(), evaluation.rows);
     Page { title: "Evaluation".into(), lead, sections }
 }

@@ -1,7 +1,7 @@
 //! How fast raw text becomes rows: reading a file and vectorising it, without anything after that.
 //!
 //! ```sh
-//! cargo run --release -p ove --example reading -- titles.tsv [ngrams]
+//! cargo run --release -p ove --example reading -- titles.tsv [ngrams [chars]]
 //! ```
 
 use std::path::PathBuf;
@@ -19,7 +19,8 @@ fn main() -> ove::Result<()> {
         return Ok(());
     };
     let ngrams = words.next().and_then(|word| word.parse().ok()).unwrap_or(1);
-    let options = TextOptions { ngrams, ..TextOptions::default() };
+    let chars = words.next().map(|range| range.parse()).transpose()?;
+    let options = TextOptions { ngrams, chars, ..TextOptions::default() };
     let megabytes = std::fs::metadata(&path).map_or(0.0, |facts| facts.len() as f64 / 1e6);
     let mut seconds = Vec::new();
     for _ in 0..RUNS {

@@ -1,4 +1,4 @@
-//! Raw text to sparse rows: words and n-grams, weighted by tf-idf.
+//! Raw text to sparse rows: words, n-grams of words and of characters, weighted by tf-idf.
 //!
 //! ```
 //! use ove::text::{Text, TextOptions};
@@ -22,10 +22,12 @@
 //! weights of frequent words lie side by side. Instead of a vocabulary, terms may be numbered by their hash
 //! ([`TextOptions::hash`]).
 
+mod chars;
 mod fit;
 mod hash;
 mod names;
 mod rows;
+mod stem;
 mod table;
 mod terms;
 mod words;
@@ -38,30 +40,43 @@ use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::platform::elementary::ln;
 use crate::platform::pool;
+pub use chars::CharRange;
 pub(crate) use hash::of_process as hash_of_name;
 pub use names::Names;
 use rows::Piece;
+pub use stem::Language;
 pub(crate) use table::Table;
-use terms::Terms;
+use terms::{Terms, hash_of_term};
 
 /// Bytes of text per chunk: large enough that few terms are merged twice, small enough that the terms of a chunk stay
 /// in the cache.
 const CHUNK_BYTES: usize = 4 << 20;
 
-/// The longest n-gram: a text of n words has n terms of each length.
+/// The longest n-gram: a text of n words, or characters, has n terms of each length.
 const LONGEST_NGRAM: usize = 16;
 
 /// How texts become rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextOptions {
-    /// The longest n-gram: 1 for words alone, 2 for pairs of neighbours too.
+    /// The longest n-gram of words: 1 for words alone, 2 for pairs of neighbours too, 0 for no words but `chars` alone.
     pub ngrams: usize,
+    /// The lengths of n-grams of characters within words, as scikit-learn's `char_wb` makes them; if not given, none.
+    #[serde(default)]
+    pub chars: Option<CharRange>,
+    /// The language whose stems stand for the words, by its Snowball stemmer; if not given, words are terms as they are.
+    /// N-grams of characters are not of stems.
+    #[serde(default)]
+    pub stem: Option<Language>,
+    /// Whether texts are tokens separated by white space, which are terms as they are, in place of words that are
+    /// found in the text and put into lower case.
+    #[serde(default)]
+    pub tokens: bool,
     /// Minimum number of texts that a term must occur in; not for hashed features.
     pub min_df: u32,
     /// Number of hashed features: terms are numbered by their hash, and there is no vocabulary.
     ///
-    /// The feature of a term is ⌊h · hash / 2⁶⁴⌋, where h is `XXH3_64bits` (seed 0) of its UTF-8 bytes in lower case,
-    /// the words of an n-gram separated by single spaces.
+    /// The feature of a term is ⌊h · hash / 2⁶⁴⌋, where h is `XXH3_64bits` of its UTF-8 bytes in lower case, with the
+    /// seed 0 and the words of an n-gram separated by single spaces, or with the seed 1 for characters.
     pub hash: Option<u32>,
     /// Whether a term counts 1 + ln(count) instead of count.
     pub sublinear_tf: bool,
@@ -71,7 +86,16 @@ pub struct TextOptions {
 
 impl Default for TextOptions {
     fn default() -> Self {
-        TextOptions { ngrams: 1, min_df: 2, hash: None, sublinear_tf: false, idf: true }
+        TextOptions {
+            ngrams: 1,
+            chars: None,
+            stem: None,
+            tokens: false,
+            min_df: 2,
+            hash: None,
+            sublinear_tf: false,
+            idf: true,
+        }
     }
 }
 
@@ -82,7 +106,8 @@ impl TextOptions {
     /// [`Error::Setting`] for the first that is not.
     pub fn check(&self) -> Result<()> {
         let hash = self.hash.map(|hash| ("hash", u64::from(hash)));
-        for (name, value) in [("ngrams", self.ngrams as u64), ("min-df", self.min_df.into())].into_iter().chain(hash) {
+        let ngrams = self.chars.is_none().then_some(("ngrams", self.ngrams as u64));
+        for (name, value) in ngrams.into_iter().chain([("min-df", self.min_df.into())]).chain(hash) {
             if value == 0 {
                 return Err(Error::setting(name, "be at least 1", value));
             }
@@ -90,7 +115,7 @@ impl TextOptions {
         if self.ngrams > LONGEST_NGRAM {
             return Err(Error::setting("ngrams", format!("be at most {LONGEST_NGRAM}"), self.ngrams));
         }
-        Ok(())
+        self.chars.map_or(Ok(()), CharRange::check)
     }
 }
 
@@ -180,7 +205,7 @@ impl Text {
             let weights = idf(&self.options, texts.len(), &found.frequencies);
             let (mut names, mut known) = (self.names.clone(), self.idf.clone());
             for (at, name) in found.names.iter().enumerate() {
-                if self.features.get(hash_of_name(name)).is_none() {
+                if self.features.get(hash_of_term(name)).is_none() {
                     names.push(name);
                     known.extend(weights.get(at));
                 }
@@ -205,7 +230,7 @@ impl Text {
             )));
         }
         for (name, feature) in text.names.iter().zip(0..) {
-            text.features.get_or_insert(hash_of_name(name), feature);
+            text.features.get_or_insert(hash_of_term(name), feature);
         }
         Ok(text)
     }
@@ -247,9 +272,9 @@ impl Text {
     fn count(&self, texts: &[&str]) -> Piece {
         let mut piece = Piece::with_capacity(texts.len());
         let seed = if self.options.hash.is_some() { hash::FEATURES } else { hash::process_seed() };
-        let (mut terms, mut row) = (Terms::new(seed), Vec::new());
+        let (mut terms, mut row) = (Terms::new(&self.options, seed), Vec::new());
         for text in texts {
-            terms.read(text, self.options.ngrams);
+            terms.read(text);
             match self.options.hash {
                 Some(count) => row.extend(terms.hashes().iter().map(|&hash| below(hash, count))),
                 None => row.extend(self.features.get_all(terms.hashes()).flatten()),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ove::model::{Card, HeldOutPoint, TracePoint};
 use ove::scores::Linear;
-use ove::text::{Text, TextOptions};
+use ove::text::{CharRange, Language, Text, TextOptions};
 use ove::{Model, Row, Scores};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -320,6 +320,20 @@ fn a_file_without_a_checksum_is_refused() {
     assert_eq!(reason(&none), "no checksum at the start of the metadata");
 }
 
+#[test]
+fn label_names_are_kept_and_counted() {
+    let mut named = small();
+    named.card.label_names = vec![vec!["Eins".into(), "One".into()], vec![]];
+    let again = load(&saved(&named)).unwrap();
+    assert_eq!((again.card.label_name(0), again.card.label_name(1)), (Some("Eins"), None));
+    let of = |name| again.card.find_class(name);
+    let (first, second) = (again.card.classes[0].clone(), again.card.classes[1].clone());
+    assert_eq!((of("One"), of(&second), of("zwei")), (Some(0), Some(1), None));
+    assert_eq!((again.card.shown(0), again.card.shown(1)), (format!("{first} Eins"), second));
+    named.card.label_names.push(vec![]);
+    assert_eq!(reason(&named.to_bytes()), "3 lists of label names for 2 classes");
+}
+
 fn of_texts(options: TextOptions) -> Model {
     let (text, data) = Text::fit(&options, &["the cat", "the döner", "cat"]).unwrap();
     let mut model = model(data.features(), vec![0.5; 2 * (data.features() + 1)]);
@@ -331,7 +345,11 @@ fn of_texts(options: TextOptions) -> Model {
 #[test]
 fn a_model_of_texts_keeps_its_vocabulary() {
     let words = TextOptions { min_df: 1, ngrams: 2, ..TextOptions::default() };
-    for options in [words, TextOptions { idf: false, ..words }, TextOptions { hash: Some(8), ..words }] {
+    for options in [words, TextOptions { idf: false, ..words }, TextOptions { hash: Some(8), ..words }]
+        .into_iter()
+        .chain([TextOptions { chars: Some(CharRange { shortest: 2, longest: 3 }), ..words }])
+        .chain([TextOptions { stem: Some(Language::German), tokens: true, ..words }])
+    {
         let model = of_texts(options);
         assert!(load(&saved(&model)).unwrap() == model);
     }

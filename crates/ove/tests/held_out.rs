@@ -158,3 +158,24 @@ fn a_temperature_is_fitted_on_rows_that_training_did_not_see() {
     assert!((of(&model).ece_uncalibrated.unwrap() - of(&raw).ece).abs() < 1e-4);
     assert_eq!(of(&plain).ece_uncalibrated, None);
 }
+
+/// Rows that are names of classes teach, but nothing is measured on them, and they do not count as rows.
+#[test]
+fn names_of_classes_are_not_held_out() {
+    for scores in ["linear", "trees"] {
+        let mut rows = data(2000, 1.0, Some(&truth()), 0);
+        rows.name_rows = 500;
+        let mut seen = Vec::new();
+        let options = options(json!({ "scores": scores }));
+        let mut watch = |event: Event<'_>| {
+            if let Event::HeldOut(held_out) = event {
+                seen = held_out.ids().collect();
+            }
+            ControlFlow::Continue(())
+        };
+        let model = fit_with(&rows, &options, FitStart::default(), &mut watch).unwrap();
+        assert!(scores == "trees" || (seen.len() == 100 && seen.iter().all(|&id| id < 1500)), "{seen:?}");
+        assert!(model.card.rows <= 1500 && model.card.rows >= 1400);
+        assert_eq!(model.card.counts.iter().sum::<u64>(), model.card.rows);
+    }
+}

@@ -5,7 +5,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use flate2::{Compression, write::GzEncoder};
+use ove::io::read::label_names;
 use ove::io::read::{Format, Input, ReadOptions, Texts, read, read_any, read_texts};
+use ove::text::TextOptions;
 use ove::{Dataset, Error};
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -667,4 +669,53 @@ fn real_data() {
         let data = read(&path, &ReadOptions { first_label: true, ..ReadOptions::default() }).unwrap();
         assert_eq!((data.len(), data.features(), data.classes.len()), (rows, features, classes), "{file}");
     }
+}
+
+/// Label names: what a file means, and each way in which it can be wrong.
+#[test]
+fn label_names() {
+    let named = |content: &str| {
+        let files = Files::new(&[("names.tsv", content.as_bytes())]);
+        let read = label_names::read(&files.1);
+        read.map_err(|error| error.to_string().replace(&format!("{}/", files.0.path().display()), ""))
+    };
+    let names = named("\u{feff}p1\twood\ttimber \n\np2\t the sea\r\n").unwrap();
+    let list = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+    assert_eq!(names.iter().collect::<Vec<_>>(), [("p1", &list(&["wood", "timber"])), ("p2", &list(&["the sea"]))]);
+    let classes = list(&["p0", "p2"]);
+    assert_eq!(names.of(&classes).unwrap(), [list(&[]), list(&["the sea"])]);
+    assert_eq!(
+        names.of(&classes[..1]).unwrap_err().to_string(),
+        "`label-names` must name classes of the data, such as `p0`, got only others, such as `p1`"
+    );
+    let gzipped = Files::new(&[("names.tsv.gz", &gzip(b"p1\twood\n"))]);
+    assert_eq!(label_names::read(&gzipped.1).unwrap().iter().count(), 1);
+    let line = "expected 'class<TAB>name', with or without other names after more tabs, found";
+    for (content, error) in [
+        ("p1 wood\n", format!("names.tsv:1:1: {line} 'p1 wood'")),
+        ("p1\twood\n\twood\n", format!("names.tsv:2:1: {line} '\\twood'")),
+        ("p1\t\n", format!("names.tsv:1:1: {line} 'p1\\t'")),
+        ("p1\twood\t \ttree\n", format!("names.tsv:1:1: {line} 'p1\\twood\\t \\ttree'")),
+        ("p1\ta\np2\tb\np1\tc\n", "names.tsv:3:1: expected each class once, found 'p1' again".into()),
+        ("\n", "names.tsv: expected lines 'class<TAB>name', found none".into()),
+    ] {
+        assert_eq!(named(content), Err(error));
+    }
+}
+
+/// Names follow the texts, with their own weight; a class without a text follows the classes.
+#[test]
+fn names_are_texts_of_their_classes() {
+    let files = Files::new(&[("titles.tsv", b"Old oak\ttree\nStone\thouse wall\n"), ("names.tsv", b"")]);
+    fs::write(files.0.path().join("names.tsv"), "tree\tTrees\tWoods\nboat\tA boat\n").unwrap();
+    let names = label_names::read(&files.0.path().join("names.tsv")).unwrap();
+    let mut texts = read_texts(&files.1, &ReadOptions::default()).unwrap();
+    texts.learn_names(&names, 0.25);
+    assert_eq!(texts.texts(), ["Old oak", "Stone", "Trees", "Woods", "A boat"]);
+    assert_eq!(texts.classes, ["house", "tree", "wall", "boat"]);
+    assert_eq!((texts.name_rows, &texts.row_weights[..]), (3, &[1.0, 1.0, 0.25, 0.25, 0.25][..]));
+    let labels: Vec<&[u32]> = (0..5).map(|row| &texts.labels[row]).collect();
+    assert_eq!(labels, [&[1][..], &[0, 2], &[1], &[1], &[3]]);
+    let (_, data) = texts.fit(&TextOptions { min_df: 1, ..TextOptions::default() }).unwrap();
+    assert_eq!((data.name_rows, data.len()), (3, 5));
 }

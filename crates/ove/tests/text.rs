@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ove::Dataset;
-use ove::text::{Names, Text, TextOptions};
+use ove::text::{CharRange, Language, Names, Text, TextOptions};
 use proptest::prelude::*;
 
 const TEXTS: [&str; 4] = ["The cat sat on the mat.", "the dog sat", "", "Cat & dog: the END"];
@@ -62,6 +62,31 @@ fn terms_outside_the_vocabulary_are_absent() {
     assert_eq!(data.features(), 4);
 }
 
+/// Alone, with words, hashed, from the names in a file, and grown by more texts.
+#[test]
+fn characters_are_terms_like_words() {
+    let chars = Some(CharRange { shortest: 3, longest: 3 });
+    let alone = TextOptions { ngrams: 0, chars, ..words(2) };
+    let (text, data) = Text::fit(&alone, &["the cat", "a cat, the", "cats"]).unwrap();
+    assert_eq!(names(&text), ["\" ca\"", "\"cat\"", "\" th\"", "\"he \"", "\"the\""]);
+    assert_eq!(rows(&data)[2].0, [0, 1]);
+
+    let both = TextOptions { chars, ..words(2) };
+    let (text, data) = Text::fit(&both, &["the cat", "a cat, the", "cats"]).unwrap();
+    assert_eq!(names(&text), ["\" ca\"", "\"cat\"", "\" th\"", "\"he \"", "\"the\"", "cat", "the"]);
+    assert_eq!(rows(&text.rows(&["THE"]))[0].0, [2, 3, 4, 6]);
+    let again = Text::new(both, text.names().clone(), text.idf().to_vec()).unwrap();
+    assert_eq!(rows(&again.rows(&["the cat", "a cat, the", "cats"])), rows(&data));
+    let more = text.extended(&["the dog", "dogs"]).unwrap();
+    assert_eq!(names(&more)[7..], ["\" do\"", "\"dog\""]);
+
+    let hashed = TextOptions { hash: Some(1 << 20), ..both };
+    let (text, data) = Text::fit(&hashed, &["cat xcatx"]).unwrap();
+    // The word, and the n-gram, which has its own feature: " ca", "cat" twice, "at ", " xc", "xca", "atx", "tx ".
+    assert_eq!(data.rows().row(0).indices.len(), 9);
+    assert_eq!(rows(&text.rows(&["cat xcatx"])), rows(&data));
+}
+
 #[test]
 fn hashed_features_need_no_vocabulary() {
     let options = TextOptions { hash: Some(1000), ngrams: 2, ..TextOptions::default() };
@@ -91,6 +116,10 @@ fn settings_out_of_range() {
         (TextOptions { hash: Some(0), ..words(1) }, "`hash` must be at least 1, got 0"),
         (words(4), "`min-df` must be at most the number of texts that some term occurs in, got 4"),
         (TextOptions { ngrams: 17, ..words(1) }, "`ngrams` must be at most 16, got 17"),
+        (
+            TextOptions { chars: Some(CharRange { shortest: 5, longest: 3 }), ..words(1) },
+            "`chars` must be the shortest and the longest length, from 1 to 16, such as 3-5, got 5-3",
+        ),
     ] {
         assert_eq!(Text::fit(&options, &TEXTS).unwrap_err().to_string(), message);
     }
@@ -137,11 +166,15 @@ proptest! {
     fn together_is_one_by_one(
         texts in prop::collection::vec("[a-cé_\u{301}İΣ1 .\t]{0,30}|\\PC{0,20}", 1..8),
         ngrams in 1usize..4,
+        chars in prop::option::of((1usize..4, 0usize..3)),
         hash in prop::option::of(1u32..50),
+        tokens: bool,
         sublinear_tf: bool,
         idf: bool,
     ) {
-        let options = TextOptions { ngrams, min_df: 1, hash, sublinear_tf, idf };
+        let chars = chars.map(|(shortest, more)| CharRange { shortest, longest: shortest + more });
+        let stem = tokens.then_some(Language::Finnish);
+        let options = TextOptions { ngrams, chars, stem, tokens, min_df: 1, hash, sublinear_tf, idf };
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let Ok((text, data)) = Text::fit(&options, &texts) else { return Ok(()) };
         for (n, one) in texts.iter().enumerate() {

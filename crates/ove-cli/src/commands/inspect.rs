@@ -16,7 +16,7 @@ use crate::terminal::{printable, say};
 pub struct Args {
     /// Model file
     model: PathBuf,
-    /// Class to show
+    /// Class to show, by its label or its name
     #[arg(long, value_name = "NAME")]
     class: Option<String>,
     /// Number of features to show for and against the class
@@ -71,8 +71,11 @@ fn show_model(model: &Model, as_json: bool) -> Result<()> {
     }
     let mut by_count: Vec<usize> = (0..card.classes.len()).collect();
     by_count.sort_by_key(|&k| std::cmp::Reverse(card.counts[k]));
-    let most: Vec<String> =
-        by_count.iter().take(5).map(|&k| format!("{} ({})", printable(&card.classes[k]), card.counts[k])).collect();
+    let most: Vec<String> = by_count
+        .iter()
+        .take(5)
+        .map(|&k| format!("{} ({})", printable(&card.shown(k as u32)), card.counts[k]))
+        .collect();
     say!("most frequent: {}", most.join(", "))?;
     say!("\noptions")?;
     if let Value::Object(options) = options {
@@ -89,29 +92,32 @@ fn show_model(model: &Model, as_json: bool) -> Result<()> {
 
 fn show_class(model: &Model, name: &str, args: &Args) -> Result<()> {
     let card = &model.card;
-    let class = card.classes.iter().position(|class| class == name).ok_or_else(|| {
+    let class = card.find_class(name).ok_or_else(|| {
         let must = format!("be one of the model's {} classes, such as {}", card.classes.len(), card.classes[0]);
         Error::setting("class", must, format!("`{name}`"))
     })?;
-    let weights = model.largest_weights(class as u32, args.top);
-    let bias = model.bias(class as u32);
+    let weights = model.largest_weights(class, args.top);
+    let (bias, count) = (model.bias(class), card.counts[class as usize]);
     let feature = |d: u32| card.feature_name(d as usize).map_or_else(|| format!("feature {d}"), str::to_owned);
     if args.json {
         let list = |weights: &[(u32, f32)]| -> Vec<Value> {
             weights.iter().map(|&(d, w)| json!({ "feature": feature(d), "index": d, "weight": w })).collect()
         };
-        let object = json!({
-            "class": name,
-            "count": card.counts[class],
+        let mut object = json!({
+            "class": card.classes[class as usize],
+            "count": count,
             "bias": bias,
             "for": list(&weights.positive),
             "against": list(&weights.negative),
         });
+        if let Some(name) = card.label_name(class) {
+            object["name"] = name.into();
+        }
         say!("{object}")?;
         return Ok(());
     }
     let bias = bias.map_or(String::new(), |bias| format!(", bias {bias:.4}"));
-    say!("{}: {} training rows{bias}", printable(name), card.counts[class])?;
+    say!("{}: {count} training rows{bias}", printable(&card.shown(class)))?;
     say!("\nlargest positive weights")?;
     for (d, w) in weights.positive {
         say!("  {w:>9.4}  {}", printable(&feature(d)))?;

@@ -44,7 +44,10 @@ pub struct Args {
     input: DataFlags,
     #[command(flatten)]
     pub threads: ThreadFlags,
-    /// Print one JSON object per row
+    /// Print the name of each class after it, for a model with --label-names; an empty field if it has none
+    #[arg(long)]
+    names: bool,
+    /// Print one JSON object per row; with the names of the classes, if the model has any
     #[arg(long)]
     json: bool,
     /// Print the times for reading and predicting to stderr, as a JSON object
@@ -74,7 +77,7 @@ pub fn run(args: Args) -> Result<()> {
         }
         None => {
             let mut out = BufWriter::new(std::io::stdout().lock());
-            run.predict(|rows| rows.iter().try_for_each(|row| write_line(&mut out, row, args.json)))?;
+            run.predict(|rows| rows.iter().try_for_each(|row| write_line(&mut out, row, &args)))?;
             out.flush()?;
         }
     }
@@ -127,6 +130,10 @@ impl<'a> Run<'a> {
                 let row = |(row, top): (usize, &Vec<ove::Prediction>)| PredictedRow {
                     id: data.ids.get(row).map(String::as_str),
                     top: top.iter().map(|p| (model.card.classes[p.class as usize].as_str(), p.probability)).collect(),
+                    names: match model.card.label_names.is_empty() {
+                        true => Vec::new(),
+                        false => top.iter().map(|p| model.card.label_name(p.class)).collect(),
+                    },
                     is_known: !model.knows_nothing_of(data.rows().row(row)),
                 };
                 let rows: Vec<PredictedRow> = rows.zip(&tops).map(row).collect();
@@ -147,12 +154,20 @@ impl<'a> Run<'a> {
     }
 }
 
-fn write_line(out: &mut impl Write, row: &PredictedRow, as_json: bool) -> Result<()> {
-    if as_json {
+fn write_line(out: &mut impl Write, row: &PredictedRow, args: &Args) -> Result<()> {
+    if args.json {
         writeln!(out, "{}", row.json())?;
     } else {
         let id = row.id.map(|id| printable(id).into_owned());
-        let fields = row.top.iter().map(|(label, probability)| format!("{}\t{probability:.6}", printable(label)));
+        let field = |(n, (label, probability)): (usize, &(&str, f64))| {
+            let label = printable(label);
+            let name = row.names.get(n).copied().flatten().unwrap_or_default();
+            match args.names {
+                true => format!("{label}\t{}\t{probability:.6}", printable(name)),
+                false => format!("{label}\t{probability:.6}"),
+            }
+        };
+        let fields = row.top.iter().enumerate().map(field);
         writeln!(out, "{}", id.into_iter().chain(fields).collect::<Vec<_>>().join("\t"))?;
     }
     Ok(())

@@ -29,7 +29,7 @@ pub struct Args {
     /// any name is answered
     #[arg(long, value_name = "NAME", conflicts_with = "token_file")]
     allow_host: Vec<String>,
-    /// File with display names of the classes, as lines `class<TAB>name`
+    /// File with names of the classes, as lines `class<TAB>name`, in place of those in the model
     #[arg(long, value_name = "FILE")]
     names: Option<PathBuf>,
     /// Do not read the whole model file to check its checksum before it is served

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::evaluate;
 use crate::files;
-use crate::flags::{DataFlags, TextFlags, ThreadFlags, TrainFlags};
+use crate::flags::{DataFlags, NameFlags, TextFlags, ThreadFlags, TrainFlags};
 use crate::run::checkpoint::{CheckpointFlags, Keeper};
 use crate::run::record::{RecordFlags, Recorder};
 use crate::run::training::Follower;
@@ -50,6 +50,8 @@ pub struct Args {
     cache: Option<PathBuf>,
     #[command(flatten)]
     input: DataFlags,
+    #[command(flatten)]
+    names: NameFlags,
     /// Class weights: `balanced` for larger weights of rare classes, or a file with a line `class weight` per class
     #[arg(long, value_name = "balanced|FILE")]
     class_weight: Option<PathBuf>,
@@ -145,6 +147,7 @@ impl Args {
 struct Plan {
     text: Option<Text>,
     data: Dataset,
+    label_names: Vec<Vec<String>>,
     valid: Option<Dataset>,
     tune_on: Option<Dataset>,
     /// The model to continue from.
@@ -155,10 +158,11 @@ struct Plan {
 impl Plan {
     fn read(args: &Args) -> Result<Self> {
         let from = args.from.as_deref().map(Model::load).transpose()?;
+        let names = args.names.read()?;
         let (text, mut data) = match (&from, &args.cache) {
             (Some(from), _) => args.input.read_more(&args.data, from)?,
             (None, Some(folder)) => args.input.read_cached(folder, &args.data, &args.text.options())?,
-            (None, None) => args.input.read(&args.data, &args.text.options())?,
+            (None, None) => args.input.read_named(&args.data, &args.text.options(), names.as_ref())?,
         };
         data.drop_unused_classes();
         if let Some(from) = &from {
@@ -170,14 +174,16 @@ impl Plan {
         if let Some(from) = &from {
             check_same_scores(&from.card.options, &options)?;
         }
-        note!("{} rows, {} features, {} classes", data.len(), data.features(), data.classes.len());
+        let label_names = names.map_or(Ok(Vec::new()), |names| names.names.of(&data.classes))?;
+        let rows = data.len() - data.name_rows;
+        note!("{rows} rows, {} features, {} classes", data.features(), data.classes.len());
         let read_valid = |path: &PathBuf| args.input.read_like(&data, text.as_ref(), path);
         let mut valid = args.valid.as_ref().map(read_valid).transpose()?;
         if let Some(valid) = &mut valid {
             leave_out_shared(&data, valid, args.drop_shared);
         }
         let tune_on = args.tune_on.as_ref().map(read_valid).transpose()?;
-        Ok(Plan { text, data, valid, tune_on, from, options })
+        Ok(Plan { text, data, label_names, valid, tune_on, from, options })
     }
 
     /// Trains and saves the model; `None` if the run was stopped and there is a checkpoint or nothing to save.
@@ -195,6 +201,7 @@ impl Plan {
                 saved: saved.as_ref(),
                 tune_on: self.tune_on.as_ref(),
                 text: self.text.take(),
+                label_names: std::mem::take(&mut self.label_names),
             };
             let fitted = ove::fit_with(&self.data, &self.options, start_from, &mut |event| follower.follow(event));
             let updates = follower.updates;

@@ -9,6 +9,7 @@ use ove::io::read::{Columns, Format, Input, OnError, Pieces, ReadOptions, Skippe
 use ove::text::{Text, TextOptions};
 use ove::{Dataset, Model};
 
+use super::names::Named;
 use super::{ColumnFlags, choice};
 use crate::run::progress;
 use crate::terminal::note;
@@ -38,10 +39,27 @@ pub struct DataFlags {
 impl DataFlags {
     /// Reads labelled rows or texts; texts are converted to rows with the given options.
     pub fn read(&self, path: &Path, options: &TextOptions) -> Result<(Option<Text>, Dataset)> {
+        self.read_named(path, options, None)
+    }
+
+    /// Like [`DataFlags::read`]; names of classes are learned from as texts, if the data are texts.
+    pub fn read_named(
+        &self,
+        path: &Path,
+        options: &TextOptions,
+        named: Option<&Named>,
+    ) -> Result<(Option<Text>, Dataset)> {
         let (text, data) = match read_any(path, &self.options(true, &Columns::default()))? {
             Input::Rows(data) => (None, data),
-            Input::Texts(texts) => {
+            Input::Texts(mut texts) => {
+                if let Some(Named { names, weight }) = named {
+                    names.of(&texts.classes)?;
+                    if *weight > 0.0 {
+                        texts.learn_names(names, *weight);
+                    }
+                }
                 let (text, data) = texts.fit(options)?;
+                hint_at_characters(&data, options, path);
                 (Some(text), data)
             }
         };
@@ -168,6 +186,15 @@ fn fitted(mut data: Dataset, classes: &[String], features: usize, path: &Path) -
     data.use_classes(classes);
     warn_of_unknown_features(unknown_features(&data, features), features, path);
     data
+}
+
+/// Says so if most texts have no known term, as names of people, places and products do not.
+fn hint_at_characters(data: &Dataset, options: &TextOptions, path: &Path) {
+    let empty = data.rows().iter(0..data.len()).filter(|row| row.indices.is_empty()).count();
+    if empty > data.len() / 3 && options.chars.is_none() {
+        let (path, all) = (path.display(), data.len());
+        note!("{path}: {empty} of {all} texts have no known word; n-grams of characters may help: --chars 3-5");
+    }
 }
 
 /// Reports the rows that were skipped.

@@ -7,7 +7,7 @@ use ove::TrainOptions;
 use ove::bound::Objective;
 use ove::options::{Schedule, ScoreKind, StepKind};
 use ove::sample::SamplerKind;
-use ove::text::TextOptions;
+use ove::text::{CharRange, Language, TextOptions};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -95,9 +95,20 @@ pub struct BatchFlags {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Raw text")]
 pub struct TextFlags {
-    /// Maximum length of n-grams: 1 for single words, 2 for pairs of adjacent words as well
+    /// Maximum length of n-grams: 1 for single words, 2 for pairs of adjacent words as well, 0 for --chars alone
     #[arg(long, value_name = "N", default_value_t = TextOptions::default().ngrams)]
     ngrams: usize,
+    /// N-grams of A to B characters within words as well, such as 3-5
+    ///
+    /// For names, misspellings, and languages that join words.
+    #[arg(long, value_name = "A-B")]
+    chars: Option<CharRange>,
+    /// Use the stems of words in this language, by its Snowball stemmer, in place of the words
+    #[arg(long, value_parser = choice!(Language))]
+    stem: Option<Language>,
+    /// Texts are tokens separated by spaces: take them as they are, in upper and lower case
+    #[arg(long)]
+    tokens: bool,
     /// Minimum document frequency: number of texts that a term must occur in
     #[arg(long, value_name = "N", default_value_t = TextOptions::default().min_df)]
     min_df: u32,
@@ -115,8 +126,8 @@ pub struct TextFlags {
 impl TextFlags {
     /// The options that the flags give.
     pub fn options(&self) -> TextOptions {
-        let TextFlags { ngrams, min_df, hash, sublinear_tf, no_idf } = *self;
-        TextOptions { ngrams, min_df, hash, sublinear_tf, idf: !no_idf }
+        let TextFlags { ngrams, chars, stem, tokens, min_df, hash, sublinear_tf, no_idf } = *self;
+        TextOptions { ngrams, chars, stem, tokens, min_df, hash, sublinear_tf, idf: !no_idf }
     }
 }
 

@@ -132,9 +132,8 @@ async fn classes(
             let text = text.to_lowercase();
             text.starts_with(&prefix) && text.contains(&search)
         };
-        let mut found: Vec<u32> = (0..served.model.classes() as u32)
-            .filter(|&class| is_found(served.label(class)) || served.name(class).is_some_and(is_found))
-            .collect();
+        let all = 0..served.model.classes() as u32;
+        let mut found: Vec<u32> = all.filter(|&class| served.any_name(class, is_found)).collect();
         found.sort_by_key(|&class| (std::cmp::Reverse(served.model.card.counts[class as usize]), class));
         let listed: Vec<Value> = found.iter().take(limit).map(|&class| described(&served, class)).collect();
         json!({ "classes": listed, "total": found.len() })

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use ove::Model;
+use ove::io::read::label_names;
 use serde_json::{Value, json};
 
 use super::card;
@@ -16,8 +17,8 @@ pub struct Served {
     pub model: Model,
     /// What it is called: its file without the extension.
     title: String,
-    /// The display name of each class, if a file with names is given.
-    names: Option<Vec<Option<String>>>,
+    /// The names of each class, if a file with names is given; otherwise they are the model's.
+    names: Option<Vec<Vec<String>>>,
     features: OnceLock<HashMap<String, u32>>,
     card: OnceLock<String>,
 }
@@ -36,7 +37,7 @@ impl Served {
     pub fn load(model: &Path, names: Option<&Path>) -> Result<Self> {
         let title = model.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let model = Model::map(model)?;
-        let names = names.map(|path| read_names(path, &model.card.classes)).transpose()?;
+        let names = names.map(|path| label_names::read(path)?.of(&model.card.classes)).transpose()?;
         let (features, card) = Default::default();
         Ok(Served { model, title, names, features, card })
     }
@@ -46,6 +47,13 @@ impl Served {
         self.model.card.classes.iter().position(|class| class == name).map(|class| class as u32)
     }
 
+    /// Whether this is true of the label of a class or of one of its names.
+    pub fn any_name(&self, class: u32, is: impl Fn(&str) -> bool) -> bool {
+        let names = self.names.as_ref().unwrap_or(&self.model.card.label_names);
+        let mut names = names.get(class as usize).into_iter().flatten();
+        is(self.label(class)) || names.any(|name| is(name))
+    }
+
     /// The label of a class, as in the training data.
     pub fn label(&self, class: u32) -> &str {
         &self.model.card.classes[class as usize]
@@ -53,12 +61,15 @@ impl Served {
 
     /// The display name of a class, if it has one.
     pub fn name(&self, class: u32) -> Option<&str> {
-        self.names.as_ref()?[class as usize].as_deref()
+        match &self.names {
+            Some(names) => names[class as usize].first().map(String::as_str),
+            None => self.model.card.label_name(class),
+        }
     }
 
     /// Whether classes have display names.
     pub fn has_names(&self) -> bool {
-        self.names.is_some()
+        self.names.is_some() || !self.model.card.label_names.is_empty()
     }
 
     /// Whether the model accepts texts.
@@ -104,20 +115,6 @@ impl Served {
     pub fn card(&self) -> &str {
         self.card.get_or_init(|| card::html(self))
     }
-}
-
-/// Reads lines `class<TAB>name`; classes that the model does not have are ignored.
-fn read_names(path: &Path, classes: &[String]) -> Result<Vec<Option<String>>> {
-    let reading = || format!("reading {}", path.display());
-    let text = std::fs::read_to_string(path).with_context(reading)?;
-    let mut names = HashMap::new();
-    for (line, number) in text.lines().zip(1..) {
-        let (class, name) = line
-            .split_once('\t')
-            .with_context(|| format!("{}:{number}: no tab; a line must be `class<TAB>name`", path.display()))?;
-        names.insert(class, name);
-    }
-    Ok(classes.iter().map(|class| names.get(class.as_str()).map(|name| (*name).to_owned())).collect())
 }
 
 #[cfg(test)]

@@ -44,6 +44,8 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     """The objective that training reached, summed over all rows, without the penalty; None for trees."""
     history_: dict[str, npt.NDArray[Any]]
     """The bound during training: arrays `updates` (rows visited, or evaluations of the batch solver) and `bound`."""
+    label_names_: dict[Any, str]
+    """The name of each label that has one."""
     settings_: dict[str, Any]
     """The settings that the model was trained with, including those that were chosen for it."""
 
@@ -56,6 +58,10 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         raise NotImplementedError
 
     def _feature_names(self) -> list[str]:
+        return []
+
+    def _label_names(self, classes: npt.NDArray[Any]) -> list[list[str]]:
+        """The names of each class for people; nothing if there are none."""
         return []
 
     # Training
@@ -123,6 +129,7 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         sample_weight: Any,
         start: _ove.Model | None,
         tune_on: tuple[Any, Any] | None = None,
+        name_rows: int = 0,
         **instead: Any,
     ) -> Any:
         if len(targets.unknown):
@@ -153,6 +160,8 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
                 sample_weight,
                 names,
                 self._feature_names(),
+                self._label_names(targets.classes),
+                name_rows,
                 settings,
                 threads_of(self.n_jobs),
                 start,
@@ -179,6 +188,8 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             "updates": np.array([point["updates"] for point in card["trace"]], dtype=np.int64),
             "bound": np.array([point["bound"] for point in card["trace"]], dtype=np.float64),
         }
+        named = zip(classes.tolist(), card.get("label_names", []))
+        self.label_names_ = {label: names[0] for label, names in named if names}
         self.bound_ = card["trace"][-1]["bound"] if card["trace"] else None
         return card
 

@@ -36,12 +36,16 @@ def load(
     card = estimator._take(model, np.empty(0))
     classes = _labels(card["classes"], labels)
     if card.get("text") is not None:
-        estimator = TextClassifier(**card["text"])
+        text = card["text"]
+        estimator = TextClassifier(**{**text, "chars": text["chars"] and tuple(text["chars"])})
     else:
         estimator.n_features_in_ = model.features
         if card["feature_names"]:
             estimator.feature_names_in_ = np.array(card["feature_names"], dtype=object)
     estimator._take(model, classes)
+    if card.get("text") is not None and card.get("label_names"):
+        named = zip(classes.tolist(), card["label_names"], strict=True)
+        estimator.label_names = {label: names for label, names in named if names}
     estimator.set_params(**params_of(estimator.settings_, classes))
     return estimator  # type: ignore[no-any-return]
 

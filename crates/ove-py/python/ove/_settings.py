@@ -17,6 +17,9 @@ from ove import _ove
 # The parameters that say how texts become rows.
 TEXT: tuple[str, ...] = tuple(json.loads(_ove.defaults())["text"])
 
+# The weight of the name of a label in training.
+NAME_WEIGHT: float = json.loads(_ove.defaults())["all"]["name_weight"]
+
 
 def settings_of(params: Mapping[str, Any], classes: npt.NDArray[Any], **instead: Any) -> str:
     """The settings of training that these parameters give for these classes, as JSON.
@@ -25,7 +28,7 @@ def settings_of(params: Mapping[str, Any], classes: npt.NDArray[Any], **instead:
     stands for a setting that is not given.
     """
     settings = dict(params)
-    for name in ("warm_start", "n_jobs", "verbose", *TEXT):
+    for name in ("warm_start", "n_jobs", "verbose", "label_names", "name_weight", *TEXT):
         settings.pop(name, None)
     settings["negatives"] = _negatives(settings["negatives"], settings.pop("classes"))
     settings["seed"] = _seed(settings.pop("random_state"))

@@ -41,6 +41,18 @@ class Targets:
         offsets = np.append(self.offsets[self.labelled()], self.offsets[-1])
         return replace(self, offsets=offsets)
 
+    def followed_by(self, labels: list[Any]) -> Targets:
+        """With more rows, one per label; labels that are not in `classes` follow them."""
+        known = set(self.classes.tolist())
+        others = list(dict.fromkeys(label for label in labels if label not in known))
+        new = np.asarray(others) if others else self.classes[:0]
+        if new.dtype.kind != self.classes.dtype.kind:
+            raise ValueError(f"`label_names` must have labels of the same type as `y`, got {others[0]!r}")
+        classes = np.concatenate([self.classes, new])
+        more = _of_flat(np.asarray(labels), np.arange(len(labels) + 1, dtype=np.int64), classes, self.form)
+        offsets = np.append(self.offsets, self.offsets[-1] + more.offsets[1:])
+        return replace(self, classes=classes, offsets=offsets, labels=np.append(self.labels, more.labels))
+
     def hits(self, best: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Whether the class given for each row is one of its labels."""
         found = np.zeros(len(self), dtype=bool)

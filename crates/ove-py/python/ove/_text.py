@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
 
 from ove import _ove
 from ove._base import Classifier
 from ove._classifier import Objective, Sampler, ScoreKind, Solver, Step
-from ove._settings import TEXT, as_json, threads_of
+from ove._settings import NAME_WEIGHT, TEXT, as_json, threads_of
+from ove._targets import Targets
 from ove._types import Matrix
 
 
@@ -16,12 +22,21 @@ class TextClassifier(Classifier):
     """A softmax model for texts: words and n-grams weighted by tf-idf, as by scikit-learn's `TfidfVectorizer`.
 
     X is a list of strings, or an array or a column of them: a series of pandas or polars, an array of pyarrow. Of a
-    table of such columns, each row is one text, its columns joined as by `ove train --text title,description`.
+    table of such columns, each row is one text, its columns joined as by `ove train --text title,description`. With
+    `tokens=True`, X has lists of strings.
 
     Parameters
     ----------
     ngrams : int, default 1
-        The longest n-gram: 1 for words alone, 2 for pairs of neighbours too.
+        The longest n-gram of words: 1 for words alone, 2 for pairs of neighbours too, 0 for `chars` alone.
+    chars : (int, int), optional
+        The shortest and the longest n-gram of characters within words, such as (3, 5): the terms of `TfidfVectorizer`
+        with `analyzer="char_wb"`. For names, misspellings, and languages that join words.
+    stem : str, optional
+        The language, such as "english", whose stems stand for the words, by its Snowball stemmer.
+    tokens : bool, default False
+        Texts are lists of tokens (or strings of tokens separated by blanks), which are terms as they are: words are not
+        searched for, and nothing is put into lower case.
     min_df : int, default 2
         Number of texts that a term must occur in; not for hashed features.
     hash : int, optional
@@ -30,8 +45,13 @@ class TextClassifier(Classifier):
         Count a term 1 + ln(count) times.
     idf : bool, default True
         Weight a term by its inverse document frequency.
-    objective, scores, rank, trees, solver, negatives, sampler, epochs, learning_rate, l2, penalty_on_bias, merge, \
-power, batch, step, schedule, tolerance, iterations, memory, calibrate, class_weight, warm_start, random_state, \
+    label_names : dict, optional
+        The name of each label, or a list of names of which the first is shown, for people. The model also learns from
+        them: each name is a text of its label, so that a label can be predicted without a text of its own.
+    name_weight : float, default 1
+        The weight of a name in training, where a text has weight 1; 0 only keeps the names in the model.
+    objective, scores, rank, trees, leaves, solver, negatives, sampler, epochs, learning_rate, l2, penalty_on_bias, \
+merge, power, batch, step, schedule, tolerance, iterations, memory, calibrate, class_weight, warm_start, random_state, \
 n_jobs, verbose, classes :
         As in `OneVsEachClassifier`. A fit that starts from an earlier one keeps its vocabulary.
 
@@ -39,6 +59,13 @@ n_jobs, verbose, classes :
     ----------
     classes_, coef_, intercept_, settings_, bound_, history_ :
         As in `OneVsEachClassifier`.
+    vocabulary_ : dict
+        The column of each term in `transform`; hashed features have none. N-grams of characters stand in quotation
+        marks, with a blank at the boundary of a word.
+    n_features_in_ : int
+        Number of terms, or of hashed features.
+    label_names_ : dict
+        The name of each label that has one.
 
     Examples
     --------
@@ -55,14 +82,20 @@ n_jobs, verbose, classes :
         self,
         *,
         ngrams: int | None = None,
+        chars: tuple[int, int] | None = None,
         min_df: int | None = None,
         hash: int | None = None,
+        stem: str | None = None,
+        tokens: bool | None = None,
         sublinear_tf: bool | None = None,
         idf: bool | None = None,
+        label_names: Mapping[Any, str | Sequence[str]] | None = None,
+        name_weight: float | None = None,
         objective: Objective | None = None,
         scores: ScoreKind | None = None,
         rank: int | None = None,
         trees: int | None = None,
+        leaves: int | None = None,
         solver: Solver | None = None,
         negatives: int | None = None,
         sampler: Sampler | None = None,
@@ -87,14 +120,20 @@ n_jobs, verbose, classes :
         classes: int | None = None,
     ) -> None:
         self.ngrams = ngrams
+        self.chars = chars
         self.min_df = min_df
         self.hash = hash
+        self.stem = stem
+        self.tokens = tokens
         self.sublinear_tf = sublinear_tf
         self.idf = idf
+        self.label_names = label_names
+        self.name_weight = name_weight
         self.objective = objective
         self.scores = scores
         self.rank = rank
         self.trees = trees
+        self.leaves = leaves
         self.solver = solver
         self.negatives = negatives
         self.sampler = sampler
@@ -118,6 +157,32 @@ n_jobs, verbose, classes :
         self.verbose = verbose
         self.classes = classes
 
+    def transform(self, X: Any) -> sp.csr_matrix:
+        """The rows that the model makes of texts: one row per text, one column per term, as by `TfidfVectorizer`."""
+        check_is_fitted(self)
+        rows = self._model.text_rows(self._texts(X), threads_of(self.n_jobs))
+        offsets, indices, values = rows.parts()
+        return sp.csr_matrix((values, indices, offsets), shape=(len(rows), rows.features))
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
+        """The terms, in the order of the columns of `transform`; hashed features are named by their number."""
+        check_is_fitted(self)
+        names = self._model.feature_names() or [f"feature {feature}" for feature in range(self._model.features)]
+        return np.array(names, dtype=object)
+
+    @property
+    def vocabulary_(self) -> dict[str, int]:
+        """The column of each term in `transform`."""
+        names = self._model.feature_names()
+        if not names:
+            raise AttributeError("TextClassifier has no vocabulary_: its features are hashed")
+        return {name: column for column, name in enumerate(names)}
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of terms, or of hashed features."""
+        return self._model.features
+
     def explain(self, text: str, label: Any) -> list[tuple[str, float]]:
         """What each word of a text adds to the score of a label: weight times value, the largest first.
 
@@ -127,7 +192,7 @@ n_jobs, verbose, classes :
         return [(f"feature {feature}" if name is None else name, weight) for feature, name, weight in found]
 
     def _read(self, X: Any, *, fitting: bool, like: Matrix | None = None) -> tuple[Matrix, int]:
-        texts = _texts(X)
+        texts = self._texts(X)
         threads = threads_of(self.n_jobs)
         if fitting:
             if isinstance(self.ngrams, (tuple, list)):
@@ -143,6 +208,41 @@ n_jobs, verbose, classes :
             rows = self._model.text_rows(texts, threads)
         return rows, len(texts)
 
+    def _texts(self, X: Any) -> list[str]:
+        return [_joined(tokens, n) for n, tokens in enumerate(_listed(X))] if self.tokens else _texts(X)
+
+    def _label_names(self, classes: npt.NDArray[Any]) -> list[list[str]]:
+        if not self.label_names:
+            return []
+        return [_names(self.label_names.get(label, [])) for label in classes.tolist()]
+
+    def _train(
+        self,
+        X: Any,
+        targets: Targets,
+        sample_weight: Any,
+        start: _ove.Model | None,
+        tune_on: tuple[Any, Any] | None = None,
+        name_rows: int = 0,
+        **instead: Any,
+    ) -> Any:
+        if not self.label_names or start is not None:
+            return super()._train(X, targets, sample_weight, start, tune_on, name_rows, **instead)
+        known = set(targets.classes.tolist())
+        if not known & set(self.label_names):
+            other = next(iter(self.label_names))
+            raise ValueError(f"`label_names` must have labels that occur, got only others, such as {other!r}")
+        weight = NAME_WEIGHT if self.name_weight is None else self.name_weight
+        if weight:
+            texts = _listed(X)
+            names = [(label, name) for label, names in self.label_names.items() for name in _names(names)]
+            if sample_weight is None:
+                sample_weight = np.ones(len(texts))
+            sample_weight = np.append(sample_weight, np.full(len(names), float(weight)))
+            targets = targets.followed_by([label for label, _ in names])
+            X, name_rows = texts + [name for _, name in names], len(names)
+        return super()._train(X, targets, sample_weight, None, tune_on, name_rows, **instead)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
@@ -152,18 +252,26 @@ n_jobs, verbose, classes :
         return tags
 
 
-def _texts(X: Any) -> list[str]:
+def _listed(X: Any) -> list[Any]:
     if isinstance(X, str):
         raise ValueError(f"`X` must be a list of texts, got the one text {X!r}; pass [{X!r}]")
     if not hasattr(X, "to_pylist") and (not isinstance(X, Iterable) or isinstance(X, Mapping)):
         raise ValueError(f"`X` must be a list of texts, got {X!r}")
+    shape = getattr(X, "shape", ())
+    if len(shape) > 1:
+        columns = [str(column) for column in getattr(X, "columns", [])]
+        hint = f"; pass one column, such as X[{columns[0]!r}]" if columns else ""
+        raise ValueError(f"`X` must be a list or one column of texts, got a table of shape {shape}{hint}")
+    # The elements of pyarrow's arrays are not strings.
+    return X.to_pylist() if hasattr(X, "to_pylist") else list(X)
+
+
+def _texts(X: Any) -> list[str]:
     columns = _columns(X)
-    if columns is None and len(getattr(X, "shape", ())) > 1:
-        raise ValueError(f"`X` must be a list, or a table with named columns of texts, got an array of shape {X.shape}")
     if columns is None:
-        texts = _strings(X, "`X`")
+        texts = _strings(_listed(X), "`X`")
     else:
-        joined = [_strings(column, f"the column {name!r} of `X`") for name, column in columns]
+        joined = [_strings(_listed(column), f"the column {name!r} of `X`") for name, column in columns]
         texts = ["\n".join(row) for row in zip(*joined, strict=True)]
     if not texts:
         raise ValueError("`X` must have at least 1 text, got 0")
@@ -181,11 +289,31 @@ def _columns(X: Any) -> list[tuple[str, Any]] | None:
     return [(str(name), X[name]) for name in X.columns]  # pandas, polars
 
 
-def _strings(column: Any, what: str) -> list[str]:
-    # The elements of pyarrow's arrays are not strings.
-    texts = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
+def _strings(texts: list[Any], what: str) -> list[str]:
     for n, text in enumerate(texts):
         if not isinstance(text, str):
             missing = "; replace missing texts by ''" if text is None or text != text else ""
-            raise ValueError(f"each text in {what} must be a string, got {text!r} in row {n}{missing}")
+            hint = "; for lists of tokens, use `tokens=True`" if isinstance(text, (list, tuple)) else missing
+            raise ValueError(f"each text in {what} must be a string, got {text!r} in row {n}{hint}")
     return texts
+
+
+def _joined(tokens: Any, n: int) -> str:
+    """Tokens as the library takes them, separated by blanks."""
+    if isinstance(tokens, str):
+        return tokens
+    if not isinstance(tokens, Iterable):
+        raise ValueError(f"each text in `X` must be a list of tokens, got {tokens!r} in row {n}")
+    tokens = list(tokens)
+    for token in tokens:
+        if not isinstance(token, str) or token.split() != [token]:
+            raise ValueError(f"each token in `X` must be a string without blanks, got {token!r} in row {n}")
+    return " ".join(tokens)
+
+
+def _names(names: str | Sequence[str]) -> list[str]:
+    """One or several names of a label."""
+    listed = [names] if isinstance(names, str) else list(names)
+    if not all(isinstance(name, str) and name.strip() for name in listed):
+        raise ValueError(f"`label_names` must have a name or a list of names for a label, got {names!r}")
+    return listed

@@ -27,6 +27,8 @@ pub struct Dataset {
     pub classes: Vec<String>,
     /// The name of each feature; empty if features have no names.
     pub feature_names: Vec<String>,
+    /// Number of rows at the end that are names of classes: they are trained on, but neither held out nor counted.
+    pub name_rows: usize,
     /// The id of each row, if the file is a table that has them and they were asked for.
     pub ids: Vec<String>,
     /// The columns that were read, if the file is a table.

@@ -32,6 +32,9 @@ pub struct Examples<'a> {
     pub row_weights: &'a [f64],
     /// Number of classes, K.
     pub classes: usize,
+    /// Number of rows at the end of all rows that are names of classes: they are trained on, but neither held out nor
+    /// counted.
+    pub name_rows: usize,
     /// The ids of these rows, increasing; all rows if `None`.
     index: Option<&'a [u32]>,
 }
@@ -39,12 +42,13 @@ pub struct Examples<'a> {
 impl<'a> Examples<'a> {
     /// All of these rows.
     pub fn new(rows: Rows<'a>, labels: &'a Labels, row_weights: &'a [f64], classes: usize) -> Self {
-        Examples { rows, labels, row_weights, classes, index: None }
+        Examples { rows, labels, row_weights, classes, name_rows: 0, index: None }
     }
 
     /// All rows of a data set.
     pub fn of(data: &'a Dataset) -> Self {
-        Examples::new(data.rows(), &data.labels, &data.row_weights, data.classes.len())
+        let all = Examples::new(data.rows(), &data.labels, &data.row_weights, data.classes.len());
+        Examples { name_rows: data.name_rows, ..all }
     }
 
     /// The rows with these ids, which must increase.
@@ -89,6 +93,12 @@ impl<'a> Examples<'a> {
             }
         };
         all.chain(some.iter().copied())
+    }
+
+    /// The ids of the rows that are not names of classes.
+    pub(crate) fn ids_without_names(&self) -> impl Iterator<Item = usize> + Clone + use<'a> {
+        let end = self.rows.len() - self.name_rows;
+        self.ids().take_while(move |&id| id < end)
     }
 
     /// Calls `visit` with the id of each row and the row; mapped rows are evicted on the way.
@@ -136,6 +146,13 @@ impl<'a> Examples<'a> {
     pub fn counts(&self) -> Vec<u64> {
         let mut counts = vec![0; self.classes];
         self.ids().flat_map(|id| &self.labels[id]).for_each(|&label| counts[label as usize] += 1);
+        counts
+    }
+
+    /// Number of rows of each class, without the rows that are names of classes.
+    pub(crate) fn counts_without_names(&self) -> Vec<u64> {
+        let mut counts = vec![0; self.classes];
+        self.ids_without_names().flat_map(|id| &self.labels[id]).for_each(|&label| counts[label as usize] += 1);
         counts
     }
 

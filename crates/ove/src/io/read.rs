@@ -20,6 +20,7 @@ mod detect;
 mod fasttext;
 mod idx;
 mod json_lines;
+pub mod label_names;
 mod libsvm;
 mod lines;
 mod number;

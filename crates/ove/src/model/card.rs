@@ -41,6 +41,9 @@ pub struct Card {
     pub options: TrainOptions,
     /// The name of each class.
     pub classes: Vec<String>,
+    /// The names of each class for people, the first of which is shown; empty if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub label_names: Vec<Vec<String>>,
     /// Number of training rows of each class.
     pub counts: Vec<u64>,
     /// The name of each feature; empty if the data has none, or if `text` has them.
@@ -82,6 +85,7 @@ impl Card {
         Card {
             options,
             classes,
+            label_names: Vec::new(),
             counts,
             feature_names: Vec::new(),
             text: None,
@@ -95,6 +99,24 @@ impl Card {
             held_out: Vec::new(),
             evaluation: None,
         }
+    }
+
+    /// The name of a class for people, if it has one.
+    pub fn label_name(&self, class: u32) -> Option<&str> {
+        self.label_names.get(class as usize)?.first().map(String::as_str)
+    }
+
+    /// The class with this label, or else with this name.
+    pub fn find_class(&self, label: &str) -> Option<u32> {
+        let by_label = self.classes.iter().position(|class| class == label);
+        let named = |names: &Vec<String>| names.iter().any(|name| name == label);
+        by_label.or_else(|| self.label_names.iter().position(named)).map(|class| class as u32)
+    }
+
+    /// The label of a class with its name, if it has one.
+    pub fn shown(&self, class: u32) -> String {
+        let label = &self.classes[class as usize];
+        self.label_name(class).map_or_else(|| label.clone(), |name| format!("{label} {name}"))
     }
 
     /// The name of a feature, if it has one.

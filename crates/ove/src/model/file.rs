@@ -205,6 +205,9 @@ fn parse_model(source: &Source) -> std::result::Result<Model, String> {
         return Err(format!("{classes} classes with {} counts", card.counts.len()));
     }
     check_names(&card.classes)?;
+    if ![0, classes].contains(&card.label_names.len()) {
+        return Err(format!("{} lists of label names for {classes} classes", card.label_names.len()));
+    }
     if let Some(logistic) = card.logistic.filter(|logistic| !logistic.is_valid()) {
         return Err(format!("the calibration {logistic:?}, which is out of range"));
     }

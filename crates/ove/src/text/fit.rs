@@ -52,7 +52,7 @@ pub(super) struct Found {
 }
 
 pub(super) fn fit(options: &TextOptions, chunks: &[&[&str]]) -> Found {
-    let chunks: Vec<Chunk> = chunks.par_iter().map(|texts| Chunk::count(texts, options.ngrams)).collect();
+    let chunks: Vec<Chunk> = chunks.par_iter().map(|texts| Chunk::count(texts, options)).collect();
     let shares = (0..1u64 << SHARE_BITS).into_par_iter();
     let found = number(shares.flat_map_iter(|share| merge(&chunks, share, options.min_df)).collect());
     Found { pieces: chunks.into_par_iter().map(|chunk| chunk.rows(&found.features)).collect(), ..found }
@@ -81,7 +81,7 @@ pub(super) struct Merged {
 impl Merged {
     /// Counts the terms of more texts.
     pub fn add(&mut self, options: &TextOptions, chunks: &[&[&str]]) {
-        let chunks: Vec<Chunk> = chunks.par_iter().map(|texts| Chunk::count(texts, options.ngrams)).collect();
+        let chunks: Vec<Chunk> = chunks.par_iter().map(|texts| Chunk::count(texts, options)).collect();
         for chunk in &chunks {
             for (number, &hash) in chunk.hashes.iter().enumerate() {
                 let at = self.numbers.get_or_insert(hash, self.hashes.len() as u32) as usize;
@@ -104,7 +104,7 @@ impl Merged {
 }
 
 impl Chunk {
-    fn count(texts: &[&str], ngrams: usize) -> Chunk {
+    fn count(texts: &[&str], options: &TextOptions) -> Chunk {
         let mut chunk = Chunk {
             hashes: Vec::new(),
             names: Names::default(),
@@ -112,11 +112,11 @@ impl Chunk {
             numbers: Vec::new(),
             ends: Vec::with_capacity(texts.len()),
         };
-        let (mut terms, mut table) = (Terms::new(hash::process_seed()), Table::default());
+        let (mut terms, mut table) = (Terms::new(options, hash::process_seed()), Table::default());
         // Per term: the number of texts, and the last of them, from 1.
         let mut seen: Vec<(u32, u32)> = Vec::new();
         for (text, this) in texts.iter().zip(1..) {
-            terms.read(text, ngrams);
+            terms.read(text);
             table.prefetch(terms.hashes());
             for (place, &hash) in terms.hashes().iter().enumerate() {
                 let next = seen.len() as u32;
@@ -124,7 +124,7 @@ impl Chunk {
                 if number == next {
                     seen.push((0, 0));
                     chunk.hashes.push(hash);
-                    chunk.names.push(terms.name(place));
+                    chunk.names.push(&terms.name(place));
                 }
                 let (frequency, last) = &mut seen[number as usize];
                 *frequency += u32::from(*last != this);

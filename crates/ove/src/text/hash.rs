@@ -1,7 +1,7 @@
 //! The hashes of terms and class names: XXH3, 64 bits, of the bytes of the name.
 //!
 //! There are two. Hashed features ([`TextOptions::hash`](super::TextOptions::hash)) are part of a model: they use the
-//! seed 0, on every platform and in every version. Tables of terms and class names live as long as the process: they
+//! seed 0, and 1 for n-grams of characters, on every platform and in every version. Tables of terms and class names live as long as the process: they
 //! use a secret seed, so that nobody can construct a file whose names collide. No result depends on that seed.
 
 use std::hash::{BuildHasher, RandomState};
@@ -9,13 +9,19 @@ use std::sync::OnceLock;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The seed of hashed features.
+/// The seed of hashed features; 1 for n-grams of characters.
 pub(super) const FEATURES: u64 = 0;
 
 /// The hash of a name; the words of an n-gram are separated by single spaces.
 #[inline]
 pub(super) fn hash(name: &[u8], seed: u64) -> u64 {
     xxh3_64_with_seed(name, seed)
+}
+
+/// The seed of n-grams of characters, where that of words is `seed`: a word and an n-gram may have the same bytes.
+#[inline]
+pub(super) fn of_chars(seed: u64) -> u64 {
+    seed.wrapping_add(1)
 }
 
 /// The hash of a name for a table of this process.

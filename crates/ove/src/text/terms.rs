@@ -1,58 +1,107 @@
-//! The terms of a text: its words, then pairs of neighbours, then longer n-grams, each by its hash.
+//! The terms of a text, each by its hash: its words, then pairs of neighbours, then longer n-grams of words, then
+//! n-grams of characters ([`chars`](super::chars)).
 //!
 //! ```text
-//! The cat sat, up to 2  →  the, cat, sat, the cat, cat sat
+//! The cat sat, up to 2           →  the, cat, sat, the cat, cat sat
+//! The cat, characters 4 to 5     →  " the", "the ", " the ", " cat", "cat ", " cat "
 //! ```
 //!
-//! The name of an n-gram is its words separated by single spaces; its hash is that of its name.
+//! The name of an n-gram of words is its words separated by single spaces. The name of an n-gram of characters stands
+//! in quotation marks, which no word contains; its hash is that of the characters alone, with a seed of its own.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
-use super::hash::hash;
-use super::words::{each_word, lower_into};
+use super::TextOptions;
+use super::chars::{self, Padded};
+use super::hash::{self, hash};
+use super::stem::Stems;
+use super::words::{each_token, each_word, lower_into};
 
 /// The terms of one text; reused from text to text.
 pub(super) struct Terms {
+    options: TextOptions,
     /// The seed of the hashes.
     seed: u64,
     /// The text in lower case.
     lower: String,
-    /// The words of the text separated by spaces, if there are n-grams.
+    /// The stems of words, if they are terms in place of the words.
+    stems: Option<Stems>,
+    /// The words of the text separated by spaces, if there are n-grams or stems.
     joined: String,
-    /// The range of each word in `joined` or, without n-grams, in `lower`.
+    /// The range of each word in `joined` or, without n-grams and stems, in `lower`.
     words: Vec<Range<usize>>,
+    /// Number of n-grams of words.
+    of_words: usize,
+    /// The words between blanks, if there are n-grams of characters.
+    padded: Padded,
     hashes: Vec<u64>,
 }
 
 impl Terms {
-    /// Hashes terms with this seed.
-    pub fn new(seed: u64) -> Self {
-        Terms { seed, lower: String::new(), joined: String::new(), words: Vec::new(), hashes: Vec::new() }
+    /// Finds the terms that these options ask for; hashes them with this seed.
+    pub fn new(options: &TextOptions, seed: u64) -> Self {
+        Terms {
+            options: *options,
+            seed,
+            lower: String::new(),
+            stems: options.stem.map(Stems::new),
+            joined: String::new(),
+            words: Vec::new(),
+            of_words: 0,
+            padded: Padded::default(),
+            hashes: Vec::new(),
+        }
     }
 
-    /// Finds the terms of a text, up to n-grams of length `ngrams`.
-    pub fn read(&mut self, text: &str, ngrams: usize) {
-        lower_into(text, &mut self.lower);
+    /// Finds the terms of a text.
+    pub fn read(&mut self, text: &str) {
+        if self.options.tokens {
+            text.clone_into(&mut self.lower);
+        } else {
+            lower_into(text, &mut self.lower);
+        }
         self.joined.clear();
         self.words.clear();
         self.hashes.clear();
-        let Terms { seed, lower, joined, words, hashes } = self;
-        each_word(lower, |range| {
+        if self.options.ngrams > 0 {
+            self.read_words();
+        }
+        self.of_words = self.hashes.len();
+        if let Some(lengths) = self.options.chars {
+            self.padded.read(&self.lower, lengths);
+            let seed = hash::of_chars(self.seed);
+            self.hashes.extend(self.padded.ngrams().map(|ngram| hash(ngram.as_bytes(), seed)));
+        }
+    }
+
+    /// Finds the words and their n-grams.
+    fn read_words(&mut self) {
+        let Terms { options, seed, lower, stems, joined, words, hashes, .. } = self;
+        let mut take = |range: Range<usize>| {
             hashes.push(hash(&lower.as_bytes()[range.clone()], *seed));
             words.push(range);
-        });
-        if ngrams == 1 {
+        };
+        match options.tokens {
+            true => each_token(lower, &mut take),
+            false => each_word(lower, &mut take),
+        }
+        if options.ngrams == 1 && stems.is_none() {
             return;
         }
-        for word in words.iter_mut() {
+        for (word, hash_of_word) in words.iter_mut().zip(&mut *hashes) {
             if !joined.is_empty() {
                 joined.push(' ');
             }
             let start = joined.len();
-            joined.push_str(&lower[word.clone()]);
+            let written = &lower[word.clone()];
+            joined.push_str(stems.as_mut().map_or(written, |stems| stems.of(written, *hash_of_word)));
             *word = start..joined.len();
+            if options.stem.is_some() {
+                *hash_of_word = hash(&joined.as_bytes()[word.clone()], *seed);
+            }
         }
-        for n in 2..=ngrams.min(words.len()) {
+        for n in 2..=options.ngrams.min(words.len()) {
             let names = words.windows(n).map(|words| &joined.as_bytes()[words[0].start..words[n - 1].end]);
             hashes.extend(names.map(|name| hash(name, *seed)));
         }
@@ -63,25 +112,52 @@ impl Terms {
         &self.hashes
     }
 
-    /// The name of the `place`-th term: its words separated by spaces.
-    pub fn name(&self, mut place: usize) -> &str {
+    /// The name of the `place`-th term.
+    pub fn name(&self, mut place: usize) -> Cow<'_, str> {
+        if place >= self.of_words {
+            return chars::name(self.padded.ngram(place - self.of_words)).into();
+        }
         let mut n = 1;
         while place > self.words.len() - n {
             place -= self.words.len() + 1 - n;
             n += 1;
         }
         let all = if self.joined.is_empty() { &self.lower } else { &self.joined };
-        &all[self.words[place].start..self.words[place + n - 1].end]
+        all[self.words[place].start..self.words[place + n - 1].end].into()
+    }
+}
+
+/// The hash of the term with this name, for a table of this process.
+pub(super) fn hash_of_term(name: &str) -> u64 {
+    let seed = hash::process_seed();
+    match chars::of_name(name) {
+        Some(ngram) => hash(ngram.as_bytes(), hash::of_chars(seed)),
+        None => hash(name.as_bytes(), seed),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::{CharRange, Language};
     use super::*;
+
+    fn names_of(text: &str, options: TextOptions) -> Vec<String> {
+        let mut terms = Terms::new(&options, hash::process_seed());
+        // Another text before: nothing of it may stay.
+        for text in ["An earlier, longer text.", text] {
+            terms.read(text);
+        }
+        let names: Vec<String> = (0..terms.hashes().len()).map(|place| terms.name(place).into_owned()).collect();
+        assert_eq!(terms.hashes(), names.iter().map(|name| hash_of_term(name)).collect::<Vec<_>>());
+        names
+    }
+
+    fn names(text: &str, ngrams: usize, chars: Option<(usize, usize)>) -> Vec<String> {
+        names_of(text, TextOptions { ngrams, chars: chars.map(CharRange::from), ..TextOptions::default() })
+    }
 
     #[test]
     fn words_then_pairs_then_longer_ones() {
-        let mut terms = Terms::new(7);
         for (text, ngrams, expected) in [
             ("The cat sat", 1, &["the", "cat", "sat"][..]),
             ("The-cat: a sat", 2, &["the", "cat", "sat", "the cat", "cat sat"]),
@@ -90,10 +166,37 @@ mod tests {
             ("cat", 3, &["cat"]),
             ("", 3, &[]),
         ] {
-            terms.read(text, ngrams);
-            let names: Vec<&str> = (0..terms.hashes().len()).map(|place| terms.name(place)).collect();
-            assert_eq!(names, expected);
-            assert_eq!(terms.hashes(), names.iter().map(|name| hash(name.as_bytes(), 7)).collect::<Vec<_>>());
+            assert_eq!(names(text, ngrams, None), expected);
         }
+    }
+
+    #[test]
+    fn characters_follow_the_words() {
+        assert_eq!(names("The", 0, Some((4, 9))), ["\" the\"", "\"the \"", "\" the \""]);
+        assert_eq!(names("Cat, a", 2, Some((4, 4))), ["cat", "\" cat\"", "\"cat,\"", "\"at, \"", "\" a \""]);
+    }
+
+    /// As a word, as a pair of words, and as characters.
+    #[test]
+    fn an_ngram_is_not_the_word_with_the_same_characters() {
+        let found = names("tree xtreex", 1, Some((4, 4)));
+        assert!(found.contains(&"tree".into()) && found.contains(&"\"tree\"".into()));
+        assert_ne!(hash_of_term("tree"), hash_of_term("\"tree\""));
+    }
+
+    #[test]
+    fn stems_stand_for_their_words() {
+        let options = TextOptions { stem: Some(Language::English), ..TextOptions::default() };
+        assert_eq!(names_of("Houses and housing", options), ["hous", "and", "hous"]);
+        let pairs = TextOptions { ngrams: 2, ..options };
+        assert_eq!(names_of("Old houses", pairs), ["old", "hous", "old hous"]);
+        let chars = TextOptions { ngrams: 1, chars: Some(CharRange::from((7, 7))), ..options };
+        assert_eq!(names_of("Houses", chars), ["hous", "\" houses\"", "\"houses \""]);
+    }
+
+    #[test]
+    fn tokens_are_terms_as_they_are() {
+        let options = TextOptions { tokens: true, ngrams: 2, ..TextOptions::default() };
+        assert_eq!(names_of("A c++  Cat's", options), ["A", "c++", "Cat's", "A c++", "c++ Cat's"]);
     }
 }

@@ -72,6 +72,20 @@ pub(super) fn each_word(lower: &str, mut each: impl FnMut(Range<usize>)) {
     }
 }
 
+/// Calls `each` with the range of everything that stands between blanks.
+pub(super) fn each_token(text: &str, mut each: impl FnMut(Range<usize>)) {
+    for token in text.split(is_blank).filter(|token| !token.is_empty()) {
+        let start = token.as_ptr() as usize - text.as_ptr() as usize;
+        each(start..start + token.len());
+    }
+}
+
+/// Whether a character is white space, as in Python: in Unicode's sense, or one of the four separators of ASCII.
+#[inline]
+pub(super) fn is_blank(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}')
+}
+
 /// The end of the word that starts at `at`, and its number of characters: 0 if there is no word.
 #[inline]
 fn word_end(lower: &str, at: usize) -> (usize, usize) {

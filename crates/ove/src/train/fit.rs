@@ -35,6 +35,8 @@ pub struct FitStart<'a> {
     pub tune_on: Option<&'a Dataset>,
     /// The text pipeline that produced the rows, for the model card.
     pub text: Option<Text>,
+    /// The names of each class, for the model card; empty if classes have none.
+    pub label_names: Vec<Vec<String>>,
 }
 
 /// The settings that were chosen on validation rows.
@@ -191,9 +193,11 @@ impl Fit<'_, '_, '_> {
 
     fn check_names(&self) -> Result<()> {
         let (named, classes) = (self.data.classes.len(), self.data.examples.classes);
-        match named == classes {
-            true => Ok(()),
-            false => Err(Error::Mismatch(format!("{named} class names do not match {classes} classes"))),
+        let listed = self.start.label_names.len();
+        match (named == classes, [0, classes].contains(&listed)) {
+            (true, true) => Ok(()),
+            (false, _) => Err(Error::Mismatch(format!("{named} class names do not match {classes} classes"))),
+            (_, false) => Err(Error::Mismatch(format!("{listed} lists of label names do not match {classes} classes"))),
         }
     }
 
@@ -313,9 +317,14 @@ impl Fit<'_, '_, '_> {
     /// Completes the card and calibrates the scores.
     fn complete(&mut self, model: &mut Model, held_out: Option<&Examples<'_>>) -> Result<()> {
         model.card.text = self.start.text.take();
+        model.card.label_names = std::mem::take(&mut self.start.label_names);
         if let Some(from) = self.start.from {
             model.card.rows += from.card.rows;
             model.card.counts.iter_mut().zip(&from.card.counts).for_each(|(new, old)| *new += old);
+            if model.card.label_names.is_empty() && !from.card.label_names.is_empty() {
+                model.card.label_names.clone_from(&from.card.label_names);
+                model.card.label_names.resize(model.card.classes.len(), Vec::new());
+            }
             if model.card.text.is_none() {
                 model.card.text.clone_from(&from.card.text);
             }

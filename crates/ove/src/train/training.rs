@@ -56,7 +56,12 @@ impl Trained {
             feature_names: data.feature_names.to_vec(),
             finished: self.finished,
             trace: self.trace,
-            ..Card::new(self.options, data.classes.to_vec(), examples.counts(), examples.len() as u64)
+            ..Card::new(
+                self.options,
+                data.classes.to_vec(),
+                examples.counts_without_names(),
+                examples.ids_without_names().count() as u64,
+            )
         };
         Model { scores: self.scores, card }
     }

@@ -27,7 +27,7 @@ pub(crate) fn split(examples: &Examples<'_>, seed: u64) -> Option<(Vec<u32>, Vec
 /// A sample of rows that were given for validation; `None` if there are too few.
 pub(crate) fn sample_given(examples: &Examples<'_>, seed: u64) -> Option<Vec<u32>> {
     let count = enough(examples, examples.len())?;
-    let mut order: Vec<u32> = examples.ids().map(|id| id as u32).collect();
+    let mut order: Vec<u32> = examples.ids_without_names().map(|id| id as u32).collect();
     stream(seed).shuffle(&mut order);
     order.truncate(count);
     order.sort_unstable();
@@ -49,17 +49,21 @@ fn enough(examples: &Examples<'_>, count: usize) -> Option<usize> {
 /// If so many rows are alike that less than half of them could be held out, as with a few categorical features, each row
 /// goes its own way.
 pub(crate) fn hold_out(examples: &Examples<'_>, mut stream: Stream, count: usize) -> (Vec<u32>, Vec<u32>) {
-    let mut order: Vec<u32> = (0..examples.len() as u32).collect();
+    // Names of classes, which come last, are trained on.
+    let rows = examples.ids_without_names().count();
+    let mut order: Vec<u32> = (0..rows as u32).collect();
     stream.shuffle(&mut order);
     let mut group = firsts(examples);
+    group.truncate(rows);
     let mut is_held_out = draw(&order, &group, count);
     if is_held_out.iter().filter(|&&is| is).count() < count.div_ceil(2) {
-        group = (0..examples.len() as u32).collect();
+        group = (0..rows as u32).collect();
         is_held_out = draw(&order, &group, count);
     }
     let id = |n: &u32| examples.id(*n as usize) as u32;
     let held_out = order.iter().filter(|&&n| is_held_out[n as usize]).map(id).collect();
-    let train = (0..examples.len() as u32).filter(|&n| !is_held_out[n as usize]).map(|n| id(&n)).collect();
+    let is_trained_on = |&n: &u32| !is_held_out.get(n as usize).is_some_and(|&is| is);
+    let train = (0..examples.len() as u32).filter(is_trained_on).map(|n| id(&n)).collect();
     (held_out, train)
 }
 

@@ -4,6 +4,7 @@
 //! end with a line are read in parallel, each with its own numbering of labels; classes are numbered at the end, by
 //! name. For a compressed file, decompression takes longer than everything else.
 
+use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 use std::string::FromUtf8Error;
@@ -12,6 +13,7 @@ use memchr::{memchr, memchr_iter};
 use rayon::prelude::*;
 
 use super::classes::Names;
+use super::label_names::LabelNames;
 use super::lines::{Line, strip};
 use super::source::Source;
 use super::{Columns, OnError, ReadOptions, Skipped, wrong_place};
@@ -36,6 +38,8 @@ pub struct Texts {
     pub row_weights: Vec<f64>,
     /// The name of each class.
     pub classes: Vec<String>,
+    /// Number of texts at the end that are names of classes.
+    pub name_rows: usize,
     /// The id of each text, if the file is a table that has them and they were asked for.
     pub ids: Vec<String>,
     /// The columns that were read, if the file is a table.
@@ -60,6 +64,28 @@ impl Texts {
     /// The texts.
     pub fn texts(&self) -> Vec<&str> {
         pool::run(|| self.places.par_iter().map(|place| &self.content[place.clone()]).collect())
+    }
+
+    /// Adds the names of classes as texts of this weight, each with its class as label, so that a class can be predicted
+    /// by its name, also without a text of its own. Classes that no text has follow the others.
+    pub fn learn_names(&mut self, names: &LabelNames, weight: f64) {
+        let known = self.classes.iter().cloned().zip(0..);
+        let mut classes: HashMap<String, u32> = known.collect();
+        self.row_weights.resize(self.len(), 1.0);
+        for (class, names) in names.iter() {
+            let label = *classes.entry(class.to_owned()).or_insert_with(|| {
+                self.classes.push(class.to_owned());
+                self.classes.len() as u32 - 1
+            });
+            for name in names {
+                let start = self.content.len();
+                self.content.push_str(name);
+                self.places.push(start..self.content.len());
+                self.labels.push(&[label]);
+                self.row_weights.push(weight);
+                self.name_rows += 1;
+            }
+        }
     }
 
     /// Finds their vocabulary and converts them to rows.
@@ -107,6 +133,7 @@ impl Texts {
         let first = self.places.first().map(|place| self.content[place.clone()].to_owned());
         (data.labels, data.row_weights, data.classes) = (self.labels, self.row_weights, self.classes);
         (data.ids, data.columns, data.skipped) = (self.ids, self.columns, self.skipped);
+        data.name_rows = self.name_rows;
         let header = first.and_then(|text| Doubt::header(&text, &data.labels, &data.classes));
         let split = if self.split_at_spaces { Doubt::split(&data.labels, &data.classes) } else { None };
         data.doubts = header.into_iter().chain(split).collect();

@@ -50,6 +50,8 @@ pub struct PredictedRow<'a> {
     pub id: Option<&'a str>,
     /// Classes and probabilities.
     pub top: Vec<(&'a str, f64)>,
+    /// The name of each class, if classes have names.
+    pub names: Vec<Option<&'a str>>,
     /// Whether the model knows a feature of the row; JSON has `"known": 0` otherwise.
     pub is_known: bool,
 }
@@ -118,6 +120,10 @@ impl PredictedRow<'_> {
         let mut object = json!({ "labels": labels, "probabilities": probabilities });
         if let Some(id) = self.id {
             object["id"] = id.into();
+        }
+        if !self.names.is_empty() {
+            let shown = self.names.iter().zip(&labels).map(|(name, label)| name.unwrap_or(label));
+            object["names"] = shown.collect();
         }
         if !self.is_known {
             object["known"] = 0.into();
