@@ -5,6 +5,7 @@
 
 mod bound;
 mod crash;
+mod demo;
 mod estimate;
 mod evaluate;
 mod generate;

@@ -17,6 +17,7 @@ pub(crate) mod budget;
 pub(crate) mod calibration;
 pub mod categorical;
 pub mod checkpoint;
+pub(crate) mod choice;
 mod early_stopping;
 mod fit;
 mod fit_data;
@@ -31,6 +32,7 @@ mod training;
 mod trees;
 pub(crate) mod validation;
 
+pub use choice::Compared;
 pub use fit::{Chosen, Event, FitStart, Stop, Watch, fit, fit_with};
 pub use fit_data::FitData;
 pub use run::{Progress, Start};

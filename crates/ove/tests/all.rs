@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod checkpoint;
+mod choice;
 mod evaluate;
 mod factored;
 mod file;

@@ -27,7 +27,7 @@ pub struct ObjectiveFlags {
     /// instead [default: 10]
     #[arg(long, value_name = "N")]
     pub merge: Option<usize>,
-    /// λ of the L2 penalty λ/2·‖w‖² on the sum over all rows [default: 0; for trees 0.2 per node]
+    /// λ of the L2 penalty λ/2·‖w‖² on the sum over all rows [default: 0; 1 for the batch solver, 0.2 per node of trees]
     #[arg(long, value_name = "L", value_parser = finite)]
     pub l2: Option<f64>,
 }
@@ -66,8 +66,8 @@ pub struct StochasticFlags {
 pub struct PassFlags {
     /// Number of epochs, passes over all rows [default: chosen on held-out rows]
     ///
-    /// If neither --epochs nor --learning-rate is given, the stochastic solver chooses the learning rate on a twentieth
-    /// of the rows, which is held out, or on those of --valid, and uses early stopping. Trees try 3, 6 and 12 epochs on
+    /// If --learning-rate is not given, the stochastic solver chooses it on a twentieth of the rows, which is held out,
+    /// or on those of --valid; if --epochs is not given either, it uses early stopping. Trees try 3, 6 and 12 epochs on
     /// held-out rows of some leaves; their roots have a third as many.
     #[arg(long, value_name = "E")]
     pub epochs: Option<usize>,
@@ -160,11 +160,11 @@ pub struct LinearFlags {
 #[derive(clap::Args, Serialize)]
 #[command(next_help_heading = "Model")]
 pub struct TrainFlags {
-    /// Score function [default: linear below 100 classes, trees from 100 classes on]
+    /// Score function [default: trees, or linear for rows of numbers, whichever makes fewer errors on held-out rows]
     ///
     /// linear has a weight per feature and class; factored has a vector per feature and per class; trees search a few
     /// clusters of about √K classes per row. If it is not given, other flags imply it: --rank implies factored, --trees
-    /// implies trees, and any flag of the objective or a solver implies linear.
+    /// and --leaves imply trees, and any flag of the objective or a solver implies linear.
     #[arg(long, value_parser = choice!(ScoreKind))]
     scores: Option<ScoreKind>,
     /// Solver of linear scores: stochastic gradients with sampled negatives, or L-BFGS on all rows (batch); `forest` is
@@ -177,6 +177,9 @@ pub struct TrainFlags {
     /// For trees: number of trees in the ensemble [default: 3]
     #[arg(long, value_name = "N")]
     trees: Option<usize>,
+    /// For trees: number of leaves of each tree; 1 is a single node over all classes [default: about √K]
+    #[arg(long, value_name = "N")]
+    leaves: Option<usize>,
     /// Do not apply the L2 penalty to the biases
     #[arg(long)]
     #[serde(skip)]

@@ -24,8 +24,8 @@ impl TrainOptions {
     /// Builds options from settings by name, such as `{"objective": "merged", "epochs": 3}`.
     ///
     /// Names are those of the fields, with `_` or `-`; null stands for a setting that is not given. If `scores` is not
-    /// given, settings that are specific to a score function select it: `rank` selects factored scores, `trees` selects
-    /// trees, and any setting of the objective or a solver selects linear scores.
+    /// given, settings that are specific to a score function select it: `rank` selects factored scores, `trees` or
+    /// `leaves` selects trees, and any setting of the objective or a solver selects linear scores.
     ///
     /// # Errors
     /// [`Error::Setting`] for a value out of range, [`Error::Unused`] for a setting that the chosen scores and solver
@@ -112,7 +112,7 @@ fn implied(list: &Map<String, Value>, solver: Option<SolverKind>) -> Option<Scor
     let has = |name: &str| list.contains_key(name);
     if has("rank") {
         Some(ScoreKind::Factored)
-    } else if has("trees") {
+    } else if has("trees") || has("leaves") {
         Some(ScoreKind::Trees)
     } else if solver.is_some() || !list.is_empty() {
         Some(ScoreKind::Linear)

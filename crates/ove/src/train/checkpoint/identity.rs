@@ -99,7 +99,9 @@ fn first_difference(now: &Value, then: &Value) -> Option<(String, String, String
     let (Value::Object(now), Value::Object(then)) = (now, then) else { return None };
     let mut names: Vec<&String> = now.keys().chain(then.keys()).collect();
     names.sort_unstable();
-    let name = names.into_iter().find(|name| now.get(*name) != then.get(*name))?;
+    // A setting that an earlier version did not have is not set.
+    let is_set = |value: &&Value| !value.is_null();
+    let name = names.into_iter().find(|name| now.get(*name).filter(is_set) != then.get(*name).filter(is_set))?;
     if let (Some(now @ Value::Object(_)), Some(then @ Value::Object(_))) = (now.get(name), then.get(name)) {
         return first_difference(now, then);
     }
