@@ -15,6 +15,7 @@ mod overwriting;
 mod predict;
 mod probabilities;
 mod program;
+mod recommend;
 mod reliability;
 mod reproduce;
 mod same_model;

@@ -15,6 +15,7 @@
 //! # Ok::<(), ove::Error>(())
 //! ```
 
+mod recommender;
 mod settings;
 
 use std::fmt;
@@ -28,6 +29,7 @@ use crate::error::{Error, Result};
 pub use crate::platform::bytes::Bytes;
 use crate::platform::names::names;
 use crate::sample::SamplerKind;
+pub use recommender::RecommenderOptions;
 
 /// Number of classes from which trees are the default; below, linear scores may be chosen too.
 ///

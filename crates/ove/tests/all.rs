@@ -20,6 +20,7 @@ mod objective;
 mod options;
 mod paper;
 mod read;
+mod recommender;
 mod roundtrip;
 mod solvers;
 mod tables;

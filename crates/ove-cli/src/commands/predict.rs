@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use ove::Model;
 use ove::io::atomic;
+use ove::io::read::Pieces;
 use ove::io::write::predictions::{PredictedRow, PredictionFormat, Predictions};
 use serde_json::json;
 
@@ -65,6 +66,7 @@ pub fn run(args: Args) -> Result<()> {
     let format = args.output.as_deref().map(PredictionFormat::of).transpose()?;
     let start = Instant::now();
     let model = Model::load(&args.model)?;
+    let pieces = args.input.pieces(&model, &args.data)?;
     let mut run = Run::new(&args, &model);
     match args.output.as_deref().zip(format) {
         Some((path, format)) => {
@@ -73,11 +75,11 @@ pub fn run(args: Args) -> Result<()> {
                     "--top must be given for CSV, which has columns for a number of classes; .jsonl takes any number"
                 );
             }
-            atomic::write_beside(path, |place| run.write_table(path, place, format))?;
+            atomic::write_beside(path, |place| run.write_table(pieces, path, place, format))?;
         }
         None => {
             let mut out = BufWriter::new(std::io::stdout().lock());
-            run.predict(|rows| rows.iter().try_for_each(|row| write_line(&mut out, row, &args)))?;
+            run.predict(pieces, |rows| rows.iter().try_for_each(|row| write_line(&mut out, row, &args)))?;
             out.flush()?;
         }
     }
@@ -115,10 +117,11 @@ impl<'a> Run<'a> {
     /// Predicts the rows in the order of the file.
     fn predict<E: From<ove::Error>>(
         &mut self,
+        pieces: Pieces,
         mut write: impl FnMut(&[PredictedRow]) -> Result<(), E>,
     ) -> Result<(), E> {
         let Run { args, model, .. } = *self;
-        args.input.each_piece(model, &args.data, |data| {
+        DataFlags::each_piece(pieces, model, &args.data, |data| {
             for first in (0..data.len()).step_by(CHUNK) {
                 let rows = first..(first + CHUNK).min(data.len());
                 let start = Instant::now();
@@ -146,10 +149,10 @@ impl<'a> Run<'a> {
     }
 
     /// Writes the predictions to `place`, which becomes `path`.
-    fn write_table(&mut self, path: &Path, place: &Path, format: PredictionFormat) -> ove::Result<()> {
+    fn write_table(&mut self, pieces: Pieces, path: &Path, place: &Path, format: PredictionFormat) -> ove::Result<()> {
         let top = self.args.top.unwrap_or(TOP).min(self.model.classes());
         let mut table = Predictions::create(path, place, format, top)?;
-        self.predict(|rows| table.write(rows))?;
+        self.predict(pieces, |rows| table.write(rows))?;
         table.finish()
     }
 }

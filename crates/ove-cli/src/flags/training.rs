@@ -5,7 +5,7 @@
 
 use ove::TrainOptions;
 use ove::bound::Objective;
-use ove::options::{Schedule, ScoreKind, StepKind};
+use ove::options::{RecommenderOptions, Schedule, ScoreKind, StepKind};
 use ove::sample::SamplerKind;
 use ove::text::{CharRange, Language, TextOptions};
 use serde::Serialize;
@@ -49,7 +49,7 @@ pub struct StochasticFlags {
     /// For the frequency sampler: exponent of the class counts [default: 0.75]
     #[arg(long, value_name = "P", value_parser = finite)]
     pub power: Option<f64>,
-    /// Number of rows per batch, between two updates of the weights [default: 256]
+    /// Number of rows per batch, between two updates of the weights [default: 256; 512 users for a recommender]
     #[arg(long, value_name = "B")]
     pub batch: Option<usize>,
     /// Step rule [default: adagrad]
@@ -156,6 +156,24 @@ pub struct LinearFlags {
     pub batch: BatchFlags,
 }
 
+/// Flags of recommenders.
+#[derive(clap::Args, Serialize)]
+#[command(next_help_heading = "Recommenders (--format interactions)")]
+pub struct RecommenderFlags {
+    /// Number of negatives that the users of a batch share [default: 2048]
+    #[arg(long, value_name = "N")]
+    pub negatives: Option<usize>,
+    /// Number that scores are divided by [default: 0.1]
+    #[arg(long, value_name = "T", value_parser = finite)]
+    pub temperature: Option<f64>,
+    /// Whether scores are cosines, not inner products [default: true]
+    #[arg(long, value_name = "true|false")]
+    pub normalize: Option<bool>,
+    /// Share of the numbers of a user vector that are zero at each visit [default: 0]
+    #[arg(long, value_name = "P", value_parser = finite)]
+    pub dropout: Option<f64>,
+}
+
 /// The flags of training.
 #[derive(clap::Args, Serialize)]
 #[command(next_help_heading = "Model")]
@@ -196,9 +214,21 @@ pub struct TrainFlags {
     #[command(flatten)]
     #[serde(flatten)]
     pub linear: LinearFlags,
+    #[command(flatten)]
+    #[serde(flatten)]
+    recommender: RecommenderFlags,
 }
 
 impl TrainFlags {
+    /// The options of a recommender.
+    pub fn recommender(&self) -> ove::Result<RecommenderOptions> {
+        let mut settings = self.settings(None);
+        if !self.calibrate {
+            settings["calibrate"] = Value::Null;
+        }
+        RecommenderOptions::from_settings(&settings)
+    }
+
     /// The settings that were given, by name, with the class weights.
     fn settings(&self, class_weight: Option<Value>) -> Value {
         let mut settings = serde_json::to_value(self).expect("flags are numbers and names");
