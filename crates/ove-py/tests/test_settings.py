@@ -161,7 +161,7 @@ def test_slips_are_told_what_to_do_instead(texts):
         ({"ngrams": (1, 2)}, texts[0], "`ngrams` must be the length of the longest n-gram, got (1, 2); 2 is what"),
         ({"classes": ["sea", "wood"]}, texts[0], "`classes` must be left out, got ['sea', 'wood']: labels are learned"),
         ({"classes": 3, "negatives": 3}, texts[0], "`classes` must be left out beside `negatives`"),
-        ({}, table.to_numpy(), "`X` must be a list, or a table with named columns of texts, got an array of shape (240, 1)"),
+        ({}, table.to_numpy(), "`X` must be a list or one column of texts, got a table of shape (240, 1)"),
         ({}, table.assign(price=1), "each text in the column 'price' of `X` must be a string, got 1 in row 0"),
         ({}, "one text", "`X` must be a list of texts, got the one text 'one text'; pass ['one text']"),
         ({}, [*texts[0][:-1], None], "got None in row 239; replace missing texts by ''"),

@@ -7,15 +7,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use ove::Model;
 use ove::io::atomic;
+use ove::io::read::Pieces;
 use ove::io::write::predictions::{PredictedRow, PredictionFormat, Predictions};
 use serde_json::json;
 
 use crate::files;
 use crate::flags::{DataFlags, ThreadFlags};
 use crate::terminal::{note, printable};
-
-/// Number of classes per row, unless there is a threshold.
-const TOP: usize = 5;
 
 /// Number of rows that are predicted before their lines are written.
 const CHUNK: usize = 1 << 15;
@@ -58,6 +56,9 @@ pub struct Args {
     times: bool,
 }
 
+/// The number of classes per row, unless there is a threshold.
+const TOP: usize = 5;
+
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     let inputs = [("the model", Some(&args.model)), ("the data", Some(&args.data))];
@@ -65,93 +66,95 @@ pub fn run(args: Args) -> Result<()> {
     let format = args.output.as_deref().map(PredictionFormat::of).transpose()?;
     let start = Instant::now();
     let model = Model::load(&args.model)?;
-    if format == Some(PredictionFormat::Csv) && args.by_threshold(&model) {
-        bail!(
-            "--output: a row above the threshold has any number of classes, which .csv has no columns for; give --top or a .jsonl file"
-        );
-    }
-    let mut predicted = Duration::ZERO;
+    let pieces = args.input.pieces(&model, &args.data)?;
+    let mut run = Run::new(&args, &model);
     match args.output.as_deref().zip(format) {
         Some((path, format)) => {
-            atomic::write_beside(path, |place| write_table(&args, &model, (path, place), format, &mut predicted))?;
+            if run.by_threshold && format == PredictionFormat::Csv {
+                bail!(
+                    "--top must be given for CSV, which has columns for a number of classes; .jsonl takes any number"
+                );
+            }
+            atomic::write_beside(path, |place| run.write_table(pieces, path, place, format))?;
         }
         None => {
             let mut out = BufWriter::new(std::io::stdout().lock());
-            predict(&args, &model, &mut predicted, |rows| {
-                rows.iter().try_for_each(|row| write_line(&mut out, row, &args))
-            })?;
+            run.predict(pieces, |rows| rows.iter().try_for_each(|row| write_line(&mut out, row, &args)))?;
             out.flush()?;
         }
     }
-    if args.times {
-        let read = start.elapsed().saturating_sub(predicted);
-        note!("{}", json!({ "read_seconds": read.as_secs_f64(), "predict_seconds": predicted.as_secs_f64() }));
-    }
-    Ok(())
-}
-
-impl Args {
-    /// Whether classes are printed by their probability, not by their number.
-    fn by_threshold(&self, model: &Model) -> bool {
-        self.top.is_none() && (self.threshold.is_some() || model.several_labels().is_some())
-    }
-}
-
-/// Predicts the rows in the order of the file, and adds the time that takes.
-fn predict<E: From<ove::Error>>(
-    args: &Args,
-    model: &Model,
-    predicted: &mut Duration,
-    mut write: impl FnMut(&[PredictedRow]) -> Result<(), E>,
-) -> Result<(), E> {
-    let (mut rows_so_far, mut unknown) = (0, 0);
-    args.input.each_piece::<E>(model, &args.data, |data| {
-        for first in (0..data.len()).step_by(CHUNK) {
-            let rows = first..(first + CHUNK).min(data.len());
-            let start = Instant::now();
-            let tops = match args.by_threshold(model) {
-                true => model.predict_within(data.rows(), rows.clone(), args.threshold),
-                false => model.top_k_within(data.rows(), rows.clone(), args.top.unwrap_or(TOP)),
-            };
-            *predicted += start.elapsed();
-            let named = |top: &Vec<ove::Prediction>| {
-                top.iter().map(|p| (model.card.classes[p.class as usize].as_str(), p.probability)).collect()
-            };
-            let names = |top: &Vec<ove::Prediction>| match model.card.label_names.is_empty() {
-                true => Vec::new(),
-                false => top.iter().map(|p| model.card.label_name(p.class).unwrap_or_default()).collect(),
-            };
-            let row = |(row, top)| PredictedRow {
-                id: data.ids.get(row).map(String::as_str),
-                top: named(top),
-                names: names(top),
-                is_unknown: model.knows_nothing_of(data.rows().row(row)),
-            };
-            let rows: Vec<_> = rows.zip(&tops).map(row).collect();
-            unknown += rows.iter().filter(|row| row.is_unknown).count();
-            write(&rows)?;
-        }
-        rows_so_far += data.len();
-        Ok(())
-    })?;
-    if unknown > 0 {
+    if run.unknown > 0 {
         let what = if model.card.text.is_some() { "word" } else { "feature" };
-        note!("{unknown} of {rows_so_far} rows have no {what} that the model knows; they get the classes' prior");
+        let (unknown, rows) = (run.unknown, run.rows);
+        note!("{unknown} of {rows} rows have no {what} that the model knows; they get the classes' prior");
+    }
+    if args.times {
+        let read = start.elapsed().saturating_sub(run.predicted).as_secs_f64();
+        note!("{}", json!({ "read_seconds": read, "predict_seconds": run.predicted.as_secs_f64() }));
     }
     Ok(())
 }
 
-/// Writes the predictions to `place`, which becomes `path`.
-fn write_table(
-    args: &Args,
-    model: &Model,
-    (path, place): (&Path, &Path),
-    format: PredictionFormat,
-    predicted: &mut Duration,
-) -> ove::Result<()> {
-    let mut table = Predictions::create(path, place, format, args.top.unwrap_or(TOP).min(model.classes()))?;
-    predict(args, model, predicted, |rows| table.write(rows))?;
-    table.finish()
+/// A run, and what it counts.
+struct Run<'a> {
+    args: &'a Args,
+    model: &'a Model,
+    /// Whether every class above a threshold is predicted.
+    by_threshold: bool,
+    /// The time that predicting took.
+    predicted: Duration,
+    rows: usize,
+    /// Rows without a known feature.
+    unknown: usize,
+}
+
+impl<'a> Run<'a> {
+    fn new(args: &'a Args, model: &'a Model) -> Self {
+        let by_threshold = args.top.is_none() && (args.threshold.is_some() || model.several_labels().is_some());
+        Run { args, model, by_threshold, predicted: Duration::ZERO, rows: 0, unknown: 0 }
+    }
+
+    /// Predicts the rows in the order of the file.
+    fn predict<E: From<ove::Error>>(
+        &mut self,
+        pieces: Pieces,
+        mut write: impl FnMut(&[PredictedRow]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Run { args, model, .. } = *self;
+        DataFlags::each_piece(pieces, model, &args.data, |data| {
+            for first in (0..data.len()).step_by(CHUNK) {
+                let rows = first..(first + CHUNK).min(data.len());
+                let start = Instant::now();
+                let tops = match self.by_threshold {
+                    true => model.predict_within(data.rows(), rows.clone(), args.threshold),
+                    false => model.top_k_within(data.rows(), rows.clone(), args.top.unwrap_or(TOP)),
+                };
+                self.predicted += start.elapsed();
+                let row = |(row, top): (usize, &Vec<ove::Prediction>)| PredictedRow {
+                    id: data.ids.get(row).map(String::as_str),
+                    top: top.iter().map(|p| (model.card.classes[p.class as usize].as_str(), p.probability)).collect(),
+                    names: match model.card.label_names.is_empty() {
+                        true => Vec::new(),
+                        false => top.iter().map(|p| model.card.label_name(p.class)).collect(),
+                    },
+                    is_known: !model.knows_nothing_of(data.rows().row(row)),
+                };
+                let rows: Vec<PredictedRow> = rows.zip(&tops).map(row).collect();
+                self.rows += rows.len();
+                self.unknown += rows.iter().filter(|row| !row.is_known).count();
+                write(&rows)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Writes the predictions to `place`, which becomes `path`.
+    fn write_table(&mut self, pieces: Pieces, path: &Path, place: &Path, format: PredictionFormat) -> ove::Result<()> {
+        let top = self.args.top.unwrap_or(TOP).min(self.model.classes());
+        let mut table = Predictions::create(path, place, format, top)?;
+        self.predict(pieces, |rows| table.write(rows))?;
+        table.finish()
+    }
 }
 
 fn write_line(out: &mut impl Write, row: &PredictedRow, args: &Args) -> Result<()> {
@@ -161,11 +164,9 @@ fn write_line(out: &mut impl Write, row: &PredictedRow, args: &Args) -> Result<(
         let id = row.id.map(|id| printable(id).into_owned());
         let field = |(n, (label, probability)): (usize, &(&str, f64))| {
             let label = printable(label);
+            let name = row.names.get(n).copied().flatten().unwrap_or_default();
             match args.names {
-                true => {
-                    let name = row.names.get(n).copied().unwrap_or_default();
-                    format!("{label}\t{}\t{probability:.6}", printable(name))
-                }
+                true => format!("{label}\t{}\t{probability:.6}", printable(name)),
                 false => format!("{label}\t{probability:.6}"),
             }
         };

@@ -163,18 +163,22 @@ impl DataFlags {
         Ok(data)
     }
 
-    /// Calls `take` with the rows to predict, piece by piece, so that there may be more than fit in memory.
+    /// Opens the rows to predict, piece by piece, so that there may be more than fit in memory.
+    pub fn pieces(&self, model: &Model, path: &Path) -> Result<Pieces> {
+        let options = self.options(false, &model.card.columns)?;
+        Ok(match &model.card.text {
+            Some(_) => Pieces::open_texts(path, &options, PIECE_BYTES)?,
+            None => Pieces::open_rows(path, &options, PIECE_BYTES)?,
+        })
+    }
+
+    /// Calls `take` with each piece of the rows to predict.
     pub fn each_piece<E: From<ove::Error>>(
-        &self,
+        mut pieces: Pieces,
         model: &Model,
         path: &Path,
         mut take: impl FnMut(Dataset) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        let options = self.options(false, &model.card.columns)?;
-        let mut pieces = match &model.card.text {
-            Some(_) => Pieces::open_texts(path, &options, PIECE_BYTES)?,
-            None => Pieces::open_rows(path, &options, PIECE_BYTES)?,
-        };
         let (mut skipped, mut unknown) = (Skipped::default(), 0);
         while let Some(input) = pieces.next_piece()? {
             let data = match (input, &model.card.text) {

@@ -23,7 +23,7 @@ class TextClassifier(Classifier):
 
     X is a list of strings, or an array or a column of them: a series of pandas or polars, an array of pyarrow. Of a
     table of such columns, each row is one text, its columns joined as by `ove train --text title,description`. With
-    `tokens=True`, X is a list of lists of strings.
+    `tokens=True`, X has lists of strings.
 
     Parameters
     ----------
@@ -257,8 +257,11 @@ def _listed(X: Any) -> list[Any]:
         raise ValueError(f"`X` must be a list of texts, got the one text {X!r}; pass [{X!r}]")
     if not hasattr(X, "to_pylist") and (not isinstance(X, Iterable) or isinstance(X, Mapping)):
         raise ValueError(f"`X` must be a list of texts, got {X!r}")
-    if len(getattr(X, "shape", ())) > 1:
-        raise ValueError(f"`X` must be a list, or a table with named columns of texts, got an array of shape {X.shape}")
+    shape = getattr(X, "shape", ())
+    if len(shape) > 1:
+        columns = [str(column) for column in getattr(X, "columns", [])]
+        hint = f"; pass one column, such as X[{columns[0]!r}]" if columns else ""
+        raise ValueError(f"`X` must be a list or one column of texts, got a table of shape {shape}{hint}")
     # The elements of pyarrow's arrays are not strings.
     return X.to_pylist() if hasattr(X, "to_pylist") else list(X)
 

@@ -50,10 +50,10 @@ pub struct PredictedRow<'a> {
     pub id: Option<&'a str>,
     /// Classes and probabilities.
     pub top: Vec<(&'a str, f64)>,
-    /// The name of each class for people, empty if it has none; no names at all if the model has none.
-    pub names: Vec<&'a str>,
-    /// Whether the model knows none of its words or features, so that these are the classes' prior.
-    pub is_unknown: bool,
+    /// The name of each class, if classes have names.
+    pub names: Vec<Option<&'a str>>,
+    /// Whether the model knows a feature of the row; JSON has `"known": 0` otherwise.
+    pub is_known: bool,
 }
 
 /// A file of predictions that is written row by row.
@@ -122,11 +122,10 @@ impl PredictedRow<'_> {
             object["id"] = id.into();
         }
         if !self.names.is_empty() {
-            let shown =
-                self.names.iter().zip(&labels).map(|(&name, &label)| if name.is_empty() { label } else { name });
+            let shown = self.names.iter().zip(&labels).map(|(name, label)| name.unwrap_or(label));
             object["names"] = shown.collect();
         }
-        if self.is_unknown {
+        if !self.is_known {
             object["known"] = 0.into();
         }
         object
