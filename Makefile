@@ -10,6 +10,7 @@
 # make bench  beside the speed of memory, and beside others on the data in OVE_DATA (default ../shared/data); two to three hours
 # make bench-long  also settings of others that take long, and exact softmax beside scikit-learn; a working day
 # make bench-quick  the peers on 20,000 rows
+# make bench-defaults  plain training beside its own settings and scikit-learn on 23 sets; some hours
 # make bench-serve  the server under load (wants wrk)
 # make page   build the page of `ove serve` and `ove train --watch`, in crates/ove-cli/assets
 
@@ -18,7 +19,7 @@ VENV := .venv
 FRESH := target/fresh
 export OVE_DATA ?= $(abspath ../shared/data)
 
-.PHONY: demo test rust installed lint deny advisories rust-test valgrind-test fuzz crash python-test package-crates package-test page page-test wheel docs bench bench-long bench-memory bench-logistic-regression bench-quick bench-build bench-newsgroups bench-peers bench-serve clean
+.PHONY: demo test rust installed lint deny advisories rust-test valgrind-test fuzz crash python-test package-crates package-test page page-test wheel docs bench bench-long bench-memory bench-logistic-regression bench-quick bench-build bench-newsgroups bench-peers bench-defaults bench-serve clean
 
 demo:
 	cargo run --release --package ove-cli -- demo
@@ -162,6 +163,9 @@ bench-peers: bench-build bench/.envs/report/installed
 bench-quick: bench-build bench/.envs/report/installed
 	OVE=$(abspath target/release/ove) $(PYTHON) bench/peers.py --rows 20000 --limit 300 --out bench/out-quick
 	bench/.envs/report/bin/python bench/peers_report.py --out bench/out-quick
+
+bench-defaults: bench-build $(VENV)/installed
+	OVE=$(abspath target/release/ove) $(VENV)/bin/python bench/defaults.py
 
 bench/.envs/report/installed: bench/requirements.txt
 	$(PYTHON) -m venv bench/.envs/report

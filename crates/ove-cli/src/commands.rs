@@ -8,9 +8,11 @@ mod evaluate;
 mod generate;
 mod inspect;
 mod predict;
+mod recommend;
 mod reproduce;
 #[cfg(feature = "serve")]
 mod serve;
+mod similar;
 mod train;
 
 use anyhow::Result;
@@ -23,6 +25,8 @@ pub enum Command {
     Train(Box<train::Args>),
     Predict(predict::Args),
     Evaluate(evaluate::Args),
+    Recommend(recommend::Args),
+    Similar(similar::Args),
     Inspect(inspect::Args),
     #[cfg(feature = "serve")]
     Serve(serve::Args),
@@ -49,6 +53,7 @@ impl Command {
             Command::Train(args) => Some(args.threads.threads),
             Command::Predict(args) => Some(args.threads.threads),
             Command::Evaluate(args) => Some(args.threads.threads),
+            Command::Recommend(args) => Some(args.threads.threads),
             Command::Convert(args) => Some(args.threads.threads),
             Command::Estimate(args) => Some(args.threads.threads),
             Command::Reproduce(args) => Some(args.threads.threads),
@@ -63,6 +68,8 @@ impl Command {
             Command::Train(args) => train::run(*args),
             Command::Predict(args) => predict::run(args),
             Command::Evaluate(args) => evaluate::run(args),
+            Command::Recommend(args) => recommend::run(args),
+            Command::Similar(args) => similar::run(args),
             Command::Inspect(args) => inspect::run(args),
             #[cfg(feature = "serve")]
             Command::Serve(args) => serve::run(args),

@@ -5,6 +5,7 @@
 
 mod bound;
 mod crash;
+mod demo;
 mod estimate;
 mod evaluate;
 mod generate;
@@ -14,6 +15,7 @@ mod overwriting;
 mod predict;
 mod probabilities;
 mod program;
+mod recommend;
 mod reliability;
 mod reproduce;
 mod same_model;

@@ -92,7 +92,7 @@ fn a_folder_of_other_files_is_no_cache() {
 /// Trains for ever, and presses Ctrl-C after a second; returns what was said last.
 #[cfg(unix)]
 fn interrupted(dir: &Dir, words: &str) -> String {
-    let command = format!("train big.svm -o m --epochs 1000000 {words}");
+    let command = format!("train big.svm -o m --epochs 1000000 --learning-rate 0.1 {words}");
     let mut child = dir.command(&command).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     // Training starts after this line.
     let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();

@@ -18,8 +18,8 @@ fn with_rows() -> Dir {
 fn stopped_and_resumed_ends_in_the_same_bits() {
     // With 0s nearly all the time goes into checkpoints, so that the signal comes while one is written.
     for (solver, every, name) in [
-        ("--epochs 600 --batch 32", "5min", "-TERM"),
-        ("--epochs 60 --batch 32", "0s", "-TERM"),
+        ("--epochs 600 --batch 32 --learning-rate 0.1", "5min", "-TERM"),
+        ("--epochs 60 --batch 32 --learning-rate 0.1", "0s", "-TERM"),
         ("--solver forest --epochs 600", "5min", "-INT"),
     ] {
         let dir = with_rows();

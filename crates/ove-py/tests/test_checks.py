@@ -36,7 +36,7 @@ def expected_failures(estimator):
 @parametrize_with_checks(
     [
         ove.OneVsEachClassifier(),
-        ove.OneVsEachClassifier(solver="batch", l2=0.1),
+        ove.OneVsEachClassifier(solver="batch"),
         ove.OneVsEachClassifier(scores="factored", rank=16),
         ove.OneVsEachClassifier(scores="trees"),
         ove.TextClassifier(),

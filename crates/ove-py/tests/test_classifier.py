@@ -196,7 +196,8 @@ def test_a_loaded_model_goes_on_with_its_settings(rows, tmp_path, settings):
     before = model.settings_
     # The file has the settings, so that parameters need not repeat them.
     model.set_params(**{name: None for name in ("scores", "rank", "solver", "l2", "epochs", "learning_rate")})
-    assert model.fit(x, y).settings_ == before and model.score(x, y) > 0.8
+    after = model.fit(x, y).settings_
+    assert {**after, "temperature": None} == {**before, "temperature": None} and model.score(x, y) > 0.8
 
 
 def test_pipeline_grid_search_and_clone():
@@ -212,7 +213,9 @@ def test_held_out_rows_choose_learning_rate_and_epochs():
     random = np.random.default_rng(0)
     x = random.normal(size=(2000, 20)).astype(np.float32) * 0.01
     y = np.argmax(100 * x[:, :4] + random.gumbel(size=(2000, 4)), axis=1)
-    chosen, given = ove.OneVsEachClassifier().fit(x, y), ove.OneVsEachClassifier(epochs=5).fit(x, y)
+    given = dict(scores="linear", epochs=5, learning_rate=0.1)
+    calibrated = ove.OneVsEachClassifier(**given, calibrate=True).fit(x, y)
+    chosen, given = ove.OneVsEachClassifier(scores="linear").fit(x, y), ove.OneVsEachClassifier(**given).fit(x, y)
     assert chosen.settings_["learning_rate"] > given.settings_["learning_rate"] == 0.1
     assert chosen.settings_["epochs"] == 60
     card, usual = json.loads(chosen._model.card()), json.loads(given._model.card())
@@ -222,14 +225,13 @@ def test_held_out_rows_choose_learning_rate_and_epochs():
     def surprise(model):
         return -model.predict_log_proba(x)[np.arange(len(y)), y].mean()
 
-    calibrated = ove.OneVsEachClassifier(epochs=5, calibrate=True).fit(x, y)
     assert surprise(calibrated) < surprise(given)
 
 
 def test_large_numbers_make_the_default_learning_rate_smaller():
     random = np.random.default_rng(0)
     x, y = random.normal(loc=1000, scale=[1, 300], size=(100, 2)), random.integers(0, 2, 100)
-    model = ove.OneVsEachClassifier().fit(x, y)
+    model = ove.OneVsEachClassifier(scores="linear").fit(x, y)
     assert model.settings_["learning_rate"] < 0.1
     with pytest.raises(FloatingPointError, match="try a learning rate of 0.01"):
         ove.OneVsEachClassifier(learning_rate=0.1).fit(x, y)
@@ -251,9 +253,9 @@ def test_weights_keep_within_their_memory(rows):
 
 
 def test_random_states(rows):
-    draws = [ove.OneVsEachClassifier(random_state=np.random.RandomState(3)).fit(*rows).coef_ for _ in range(2)]
+    draws = [ove.OneVsEachClassifier(epochs=5, random_state=np.random.RandomState(3)).fit(*rows).coef_ for _ in range(2)]
     np.testing.assert_array_equal(*draws)
-    draws = [ove.OneVsEachClassifier(random_state=None).fit(*rows).coef_ for _ in range(2)]
+    draws = [ove.OneVsEachClassifier(epochs=5, random_state=None).fit(*rows).coef_ for _ in range(2)]
     assert not np.array_equal(*draws)
 
 
@@ -266,6 +268,30 @@ def test_every_objective_and_sampler_learns(rows):
         for objective in ("one-vs-each", "sampled-softmax"):
             settings = {"sampler": sampler, "negatives": 2, "epochs": 30}
             assert ove.OneVsEachClassifier(objective, **settings).fit(x, y).score(x, y) > 0.75
+
+
+def test_what_plain_training_chooses_is_a_setting(rows, tmp_path):
+    x, y = rows
+    model = ove.OneVsEachClassifier().fit(x, y)
+    found = model.settings_
+    assert (found["scores"], found["objective"], found["solver"]) == ("linear", "softmax", "batch")
+    assert found["l2"] in (1, 0.1, 0.01) and found["temperature"] > 0
+    model.save(tmp_path / "model")
+    assert ove.load(tmp_path / "model").settings_ == found
+    one_node = ove.OneVsEachClassifier(trees=1, leaves=1).fit(x, y)
+    assert one_node.settings_["leaves"] == 1 and one_node.score(x, y) > 0.8
+
+
+def test_a_repeated_row_and_its_weight_are_the_same_to_the_batch_solver(rows):
+    x, y = rows
+    times = np.random.default_rng(0).integers(0, 4, len(y))
+    weighted = ove.OneVsEachClassifier(solver="batch", tolerance=1e-8).fit(x, y, sample_weight=times)
+    every = np.repeat(np.arange(len(y)), times)
+    repeated = ove.OneVsEachClassifier(solver="batch", tolerance=1e-8).fit(x[every], y[every])
+    assert weighted.settings_["l2"] == 1
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-5)
+    once = ove.OneVsEachClassifier(solver="batch", tolerance=1e-8).fit(x, y)
+    assert np.abs(weighted.coef_ - once.coef_).max() > 1e-2
 
 
 def test_probabilities_are_a_softmax(rows):

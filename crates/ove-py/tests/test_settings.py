@@ -57,7 +57,7 @@ def test_documented_defaults_that_training_chooses(rows):
     assert re.search(rf"and {trees['learning_rate']}\s+for trees", ove.OneVsEachClassifier.__doc__)
     epochs = ove.OneVsEachClassifier(learning_rate=0.1).fit(x, y).settings_["epochs"]
     assert re.search(rf"; {epochs} if only\s+`learning_rate` is given", ove.OneVsEachClassifier.__doc__)
-    assert f"trees from {DEFAULTS['trees_from']} classes on" in ove.OneVsEachClassifier.__doc__
+    assert f"only trees from {DEFAULTS['trees_from']}" in ove.OneVsEachClassifier.__doc__
 
 
 def test_the_library_sets_every_default():

@@ -4,6 +4,8 @@ mod card;
 mod evaluation;
 mod file;
 mod predict;
+mod ranking;
+mod recommender;
 
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -13,6 +15,8 @@ use crate::scores::{Calibration, Logistic, Scores};
 pub use card::{Card, HeldOutPoint, TracePoint};
 pub use evaluation::{Bin, Confused, Evaluation};
 pub use predict::LargestWeights;
+pub use ranking::{Mean, Ranking, RankingAt};
+pub use recommender::{Recommendation, Recommender, Recommending};
 
 /// A trained model, as in a model file.
 ///

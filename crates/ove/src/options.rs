@@ -15,6 +15,7 @@
 //! # Ok::<(), ove::Error>(())
 //! ```
 
+mod recommender;
 mod settings;
 
 use std::fmt;
@@ -28,8 +29,9 @@ use crate::error::{Error, Result};
 pub use crate::platform::bytes::Bytes;
 use crate::platform::names::names;
 use crate::sample::SamplerKind;
+pub use recommender::RecommenderOptions;
 
-/// Number of classes from which trees are the default.
+/// Number of classes from which trees are the default; below, linear scores may be chosen too.
 ///
 /// On a fifth of the rows, held out, precision@1 of a linear model and of trees is .335 and .378 (bibtex by the first
 /// tag, 148 classes), and .572 and .655, .453 and .554, .403 and .461 (the 100, 300 and 800 most frequent first
@@ -56,13 +58,15 @@ pub const TREES_FROM: usize = 100;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TrainOptions {
-    /// The score function; if not given, linear below 100 classes and trees from 100 classes on.
+    /// The score function; if not given, the one that makes the fewest errors on held-out rows: trees, or, below 100
+    /// classes and for rows of numbers, linear scores.
     pub scores: Option<ScoreOptions>,
     /// Number of epochs; if not given, chosen by early stopping on held-out validation rows.
     pub epochs: Option<usize>,
     /// Learning rate, for one row and one visited class; if not given, chosen on held-out rows, or 0.7 for trees.
     pub learning_rate: Option<f64>,
-    /// λ of the penalty λ/2·‖w‖² on the sum over all rows; if not given, 0, and 0.2 per node of a tree.
+    /// λ of the penalty λ/2·‖w‖² on the sum over all rows; if not given, 0; 1 for the batch solver, and
+    /// 0.2 per node of a tree.
     pub l2: Option<f64>,
     /// The weight of each class's labels.
     pub class_weight: ClassWeight,
@@ -155,6 +159,8 @@ pub struct FactoredOptions {
 pub struct TreeOptions {
     /// Number of trees in the ensemble.
     pub trees: usize,
+    /// Number of leaves of each tree, about √K if not given. With one leaf, a tree is one node over all classes.
+    pub leaves: Option<usize>,
 }
 
 /// The settings of the objective.
@@ -246,7 +252,7 @@ impl Default for FactoredOptions {
 
 impl Default for TreeOptions {
     fn default() -> Self {
-        TreeOptions { trees: 3 }
+        TreeOptions { trees: 3, leaves: None }
     }
 }
 
@@ -404,7 +410,10 @@ impl TrainOptions {
                 at_least_one("rank", Some(factored.rank))?;
                 factored.stochastic.check(factored.bound.objective)
             }
-            Some(ScoreOptions::Trees(trees)) => at_least_one("trees", Some(trees.trees)),
+            Some(ScoreOptions::Trees(trees)) => {
+                at_least_one("leaves", trees.leaves)?;
+                at_least_one("trees", Some(trees.trees))
+            }
         }
     }
 

@@ -5,6 +5,7 @@ pub mod digest;
 pub mod elementary;
 pub(crate) mod mapped_slice;
 pub mod math;
+pub(crate) mod matrix;
 pub mod memory;
 pub(crate) mod names;
 pub(crate) mod pool;

@@ -6,7 +6,7 @@ mod text;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
 
-use crate::data::Dataset;
+use crate::data::{Dataset, Interactions};
 use crate::error::Result;
 use crate::platform::elementary::powf;
 use crate::platform::random::Stream;
@@ -24,6 +24,27 @@ pub fn plane(points: usize, seed: u64) -> Dataset {
             data.push_entry(d as u32, (centre + 1.1 * random.normal()) as f32);
         }
         data.end_row(&[class as u32]);
+    }
+    data
+}
+
+/// Users with items in groups: a user has about eight items of one group, and one of any other in ten.
+///
+/// Items are dealt to the groups in turn, so item `i` belongs to group `i % groups`, as user `u` to `u % groups`.
+pub fn interactions(users: usize, items: usize, groups: usize, seed: u64) -> Interactions {
+    let mut data = Interactions::new((0..items).map(|item| format!("i{item}")).collect());
+    for user in 0..users {
+        let mut random = Stream::of(&[seed, 2, user as u64]);
+        let count = 4 + random.below(9);
+        let chosen = (0..count).map(|_| {
+            let any = random.below(items as u64) as usize;
+            let own = any / groups * groups + user % groups;
+            (if random.below(10) == 0 || own >= items { any as u32 } else { own as u32 }, 1.0)
+        });
+        let mut chosen: Vec<(u32, f32)> = chosen.collect();
+        chosen.sort_unstable_by_key(|&(item, _)| item);
+        chosen.dedup_by_key(|&mut (item, _)| item);
+        data.push(format!("u{user}"), chosen);
     }
     data
 }

@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod checkpoint;
+mod choice;
 mod evaluate;
 mod factored;
 mod file;
@@ -19,6 +20,7 @@ mod objective;
 mod options;
 mod paper;
 mod read;
+mod recommender;
 mod roundtrip;
 mod solvers;
 mod tables;

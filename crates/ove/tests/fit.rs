@@ -9,7 +9,7 @@ use ove::options::{ScoreOptions, Solver};
 use ove::synthetic::{Sparse, plane, sparse};
 use ove::train::checkpoint::Saved;
 use ove::train::{Event, FitStart, Start, Stop, Training};
-use ove::{Dataset, Error, Model, Result, Scores, TrainOptions, evaluate, fit, fit_with, with_threads};
+use ove::{Dataset, Error, Model, Result, TrainOptions, evaluate, fit, fit_with, with_threads};
 use serde_json::{Value, json};
 
 use crate::fitted::{options, with};
@@ -22,6 +22,7 @@ fn told(data: &Dataset, settings: Value) -> (Result<Model>, Vec<&'static str>) {
     let model = fit(data, &options(settings), |event| {
         let word = match event {
             Event::Choosing => "choosing",
+            Event::Compared(_) => "compared",
             Event::Chosen(_) => "chosen",
             Event::TooFewRows => "too few",
             Event::HeldOut(_) => "held out",
@@ -47,7 +48,7 @@ fn went_well(data: &Dataset, settings: Value) -> (Model, Vec<&'static str>) {
 #[test]
 fn what_is_not_given_is_chosen_on_held_out_rows() {
     let data = sparse(SHAPE, 1, 0);
-    for settings in [json!({}), json!({ "rank": 4 })] {
+    for settings in [json!({ "scores": "linear" }), json!({ "rank": 4 })] {
         let (model, words) = went_well(&data, settings);
         assert_eq!(words, ["held out", "choosing", "chosen", "step", "trained", "calibrated"]);
         let chosen = &model.card.options;
@@ -56,14 +57,17 @@ fn what_is_not_given_is_chosen_on_held_out_rows() {
         // 1.2 million visits, within 5 and 60 epochs.
         assert_eq!(chosen.epochs, Some(60));
     }
-    // With either of them given, nothing is.
-    for settings in [json!({ "epochs": 2, "scores": "linear" }), json!({ "learning_rate": 0.1, "scores": "linear" })] {
-        let (model, words) = went_well(&data, settings);
-        assert_eq!(words, ["step", "trained"]);
-        assert_eq!((model.card.rows, model.card.temperature), (1500, None));
-    }
+    // Epochs that are given leave the rate to be chosen.
+    let (model, words) = went_well(&data, json!({ "epochs": 2, "scores": "linear" }));
+    assert_eq!(words, ["held out", "choosing", "chosen", "step", "trained", "calibrated"]);
+    assert!(model.card.options.epochs == Some(2) && model.card.options.learning_rate != Some(0.1));
+    // With a rate given, nothing is.
+    let (model, words) = went_well(&data, json!({ "learning_rate": 0.1, "scores": "linear" }));
+    assert_eq!(words, ["step", "trained"]);
+    assert_eq!((model.card.rows, model.card.temperature), (1500, None));
     // The batch solver has nothing to choose, and trees choose for themselves.
-    assert_eq!(went_well(&data, json!({ "solver": "batch", "iterations": 5 })).1, ["step", "trained"]);
+    let (batch, words) = went_well(&data, json!({ "solver": "batch", "iterations": 5 }));
+    assert!(words == ["step", "trained"] && batch.card.options.l2 == Some(1.0));
     let (trees, words) = went_well(&data, json!({ "scores": "trees" }));
     assert_eq!(words, ["step", "trained"]);
     let options = &trees.card.options;
@@ -73,24 +77,10 @@ fn what_is_not_given_is_chosen_on_held_out_rows() {
 
 #[test]
 fn few_rows_choose_nothing() {
-    let (model, words) = went_well(&plane(200, 0), json!({}));
+    let (model, words) = went_well(&plane(200, 0), json!({ "scores": "linear" }));
     assert_eq!(words, ["too few", "step", "trained"]);
     assert_eq!((model.card.rows, model.card.temperature), (200, None));
     assert_eq!(model.card.options.learning_rate, Some(0.1));
-}
-
-#[test]
-fn trees_are_the_default_from_a_hundred_classes_on() {
-    for (classes, expected) in [(99, "linear"), (100, "trees")] {
-        let data = sparse(Sparse { rows: 400, features: 50, classes, entries: 5, signal: 0.5 }, 1, 0);
-        let (model, _) = went_well(&data, json!({ "epochs": 1 }));
-        let found = match model.scores {
-            Scores::Linear(_) => "linear",
-            Scores::Trees(_) => "trees",
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(found, expected, "{classes} classes");
-    }
 }
 
 #[test]
@@ -171,7 +161,7 @@ fn times(plain: &Dataset, factor: f32) -> Dataset {
 }
 
 fn diverging() -> Value {
-    json!({ "scores": "linear", "step": "sgd", "epochs": 2, "batch": 50 })
+    json!({ "scores": "linear", "step": "sgd", "epochs": 1, "batch": 50 })
 }
 
 /// Fits, keeping a checkpoint after this many steps in all.
@@ -227,7 +217,7 @@ fn a_fit_that_is_resumed_ends_in_the_same_model() {
 fn a_fit_is_not_resumed_with_other_settings() {
     let (folder, data) = (tempfile::tempdir().unwrap(), sparse(SHAPE, 1, 0));
     let path = folder.path().join("state");
-    let given = json!({ "scores": "linear", "epochs": 2 });
+    let given = json!({ "scores": "linear", "epochs": 2, "learning_rate": 0.1 });
     keeping(&data, &options(given.clone()), 3, &path);
     let saved = Saved::open(&path).unwrap();
     let refused = |changes: Value| {
@@ -276,7 +266,8 @@ fn a_fit_that_is_stopped_keeps_what_it_reached_or_nothing() {
 #[test]
 fn a_model_goes_on_with_more_rows() {
     let (old, new) = (sparse(SHAPE, 1, 0), sparse(SHAPE, 1, 1));
-    let first = fit(&old, &options(json!({ "scores": "linear", "epochs": 2 })), |_| ControlFlow::Continue(())).unwrap();
+    let given = options(json!({ "scores": "linear", "epochs": 2, "learning_rate": 0.1 }));
+    let first = fit(&old, &given, |_| ControlFlow::Continue(())).unwrap();
     let mut heard = Vec::new();
     let start = FitStart { from: Some(&first), ..FitStart::default() };
     let second = fit_with(&new, &first.card.options, start, &mut |event| {

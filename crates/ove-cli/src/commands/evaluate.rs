@@ -1,9 +1,11 @@
 //! `ove evaluate`.
 
+pub(super) mod recommender;
+
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use ove::{Dataset, Evaluation, Model};
 use ove_report::model::evaluation_page;
 use serde_json::{Map, Value};
@@ -13,7 +15,7 @@ use crate::flags::{DataFlags, ThreadFlags};
 use crate::run::memory;
 use crate::terminal::say;
 
-/// Evaluate a model on rows with known labels
+/// Evaluate a model on rows with known labels, or a recommender on later interactions
 ///
 /// Probabilities are normalised over all classes; those of a model of rows with several labels are the probabilities
 /// that a class is one of them. If a row has several labels, each counts in nlpd and bound, and the row is an error if its
@@ -23,7 +25,7 @@ use crate::terminal::say;
 pub struct Args {
     /// Model file
     model: PathBuf,
-    /// Labelled rows, or texts for a model that was trained on texts
+    /// Labelled rows, or texts for a model that was trained on texts, or interactions for a recommender
     data: PathBuf,
     #[command(flatten)]
     input: DataFlags,
@@ -32,6 +34,10 @@ pub struct Args {
     /// Write an HTML page with charts: calibration, the most frequent confusions, and the training of the model
     #[arg(long, value_name = "HTML")]
     report: Option<PathBuf>,
+    /// For a recommender: interactions whose items are not recommended; `none` for no such items [default: those of
+    /// training]
+    #[arg(long, value_name = "FILE|none")]
+    seen: Option<PathBuf>,
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
@@ -42,6 +48,12 @@ pub fn run(args: Args) -> Result<()> {
     let inputs = [("the model", Some(&args.model)), ("the data", Some(&args.data))];
     files::separate(&[("--report", args.report.as_ref())], &inputs)?;
     let model = Model::load(&args.model)?;
+    if model.card.recommender.is_some() {
+        return recommender::run(&args, &model);
+    }
+    if args.seen.is_some() {
+        bail!("`seen` is a setting of recommenders, which this model is not");
+    }
     let data = args.input.read_for(&model, &args.data, true)?;
     let timed = evaluate(&model, &data)?;
     if let Some(path) = &args.report {

@@ -1,5 +1,7 @@
 //! `ove train`.
 
+mod recommender;
+
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -29,7 +31,7 @@ use crate::terminal::{note, say};
                         More flags, and each in full: ove train --help-all")]
 pub struct Args {
     /// Labelled rows: a table (CSV, JSON lines), raw text as TSV or fastText, or numbers as libsvm, XMC repository, IDX,
-    /// ARFF or 20-newsgroups triples; may be gzipped; `-` is stdin
+    /// ARFF or 20-newsgroups triples; with --format interactions, users with items; may be gzipped; `-` is stdin
     data: PathBuf,
     /// Model file to write
     #[arg(short, long, value_name = "MODEL")]
@@ -86,6 +88,9 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
+    if args.input.are_interactions() {
+        return recommender::run(&args);
+    }
     // Fail before all rows are read.
     args.flags.options(TrainOptions::default(), None)?;
     args.check_files()?;

@@ -2,10 +2,13 @@
 
 use std::path::Path;
 
-use anyhow::Result;
-use ove::data::Doubt;
+use anyhow::{Result, bail};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use ove::data::{Doubt, Interactions};
 use ove::io::cache;
-use ove::io::read::{Columns, Format, Input, OnError, ReadOptions, Skipped, read, read_any, read_texts};
+use ove::io::read::{
+    Columns, Format, Input, OnError, ReadOptions, Skipped, read, read_any, read_interactions, read_texts,
+};
 use ove::text::{Text, TextOptions};
 use ove::{Dataset, Model};
 
@@ -17,9 +20,9 @@ use crate::terminal::note;
 /// Flags for reading a data file.
 #[derive(clap::Args, Clone)]
 pub struct DataFlags {
-    /// Format of the data; detected from the file if not given
-    #[arg(long, value_parser = choice!(Format))]
-    format: Option<Format>,
+    /// Format of the data; detected from the file if not given. `interactions` are users with items, for a recommender
+    #[arg(long, value_parser = file_format())]
+    format: Option<FileFormat>,
     /// For ARFF: the last N attributes are labels
     #[arg(long, value_name = "N")]
     labels: Option<usize>,
@@ -33,7 +36,51 @@ pub struct DataFlags {
     columns: ColumnFlags,
 }
 
+/// What a file holds: rows or texts in a format, or interactions, whose lines say which form they have.
+#[derive(Clone, Copy, PartialEq)]
+enum FileFormat {
+    Rows(Format),
+    Interactions,
+}
+
+/// The name of the format of interactions.
+const INTERACTIONS: &str = "interactions";
+
+fn file_format() -> impl TypedValueParser<Value = FileFormat> {
+    let names = Format::ALL.iter().map(|format| format.name()).chain([INTERACTIONS]);
+    PossibleValuesParser::new(names).map(|name| match name.as_str() {
+        INTERACTIONS => FileFormat::Interactions,
+        name => FileFormat::Rows(name.parse().expect("one of the names")),
+    })
+}
+
 impl DataFlags {
+    /// Whether the data are said to be interactions.
+    pub fn are_interactions(&self) -> bool {
+        self.format == Some(FileFormat::Interactions)
+    }
+
+    /// Reads interactions.
+    pub fn read_interactions(&self, path: &Path) -> Result<Interactions> {
+        let data = read_interactions(path, self.on_error)?;
+        report_skipped(&data.skipped, path);
+        Ok(data)
+    }
+
+    /// Reads interactions of the users and items of a model or of training data; those of others are counted.
+    pub fn read_interactions_of(&self, users: &[String], items: &[String], path: &Path) -> Result<Interactions> {
+        let data = self.read_interactions(path)?;
+        let known = data.numbered_as(users, items);
+        if known.pairs() < data.pairs() {
+            let unknown = data.pairs() - known.pairs();
+            note!("{}: {unknown} interactions of unknown users or items are ignored", path.display());
+        }
+        if known.pairs() == 0 {
+            bail!("{}: no interaction of a user and an item that the model knows", path.display());
+        }
+        Ok(known)
+    }
+
     /// Reads labelled rows or texts; texts are converted to rows with the given options.
     pub fn read(&self, path: &Path, options: &TextOptions) -> Result<(Option<Text>, Dataset)> {
         self.read_named(path, options, None)
@@ -46,7 +93,7 @@ impl DataFlags {
         options: &TextOptions,
         named: Option<&Named>,
     ) -> Result<(Option<Text>, Dataset)> {
-        let (text, data) = match read_any(path, &self.options(true, &Columns::default()))? {
+        let (text, data) = match read_any(path, &self.options(true, &Columns::default())?)? {
             Input::Rows(data) => (None, data),
             Input::Texts(mut texts) => {
                 if let Some(Named { names, weight }) = named {
@@ -69,9 +116,8 @@ impl DataFlags {
     pub fn read_cached(&self, folder: &Path, path: &Path, options: &TextOptions) -> Result<(Option<Text>, Dataset)> {
         let existed = folder.join("card").exists();
         let bar = progress::counter("{human_pos} rows written to the cache");
-        let cached = cache::open(folder, path, &self.options(true, &Columns::default()), options, &mut |rows| {
-            bar.set_position(rows as u64)
-        })?;
+        let options_of_rows = self.options(true, &Columns::default())?;
+        let cached = cache::open(folder, path, &options_of_rows, options, &mut |rows| bar.set_position(rows as u64))?;
         bar.finish_and_clear();
         if cached.reused {
             note!("{}: using the cache of an earlier run", folder.display());
@@ -85,7 +131,7 @@ impl DataFlags {
 
     /// Reads rows or texts to continue the training of a model; new terms are added to its vocabulary.
     pub fn read_more(&self, path: &Path, model: &Model) -> Result<(Option<Text>, Dataset)> {
-        let options = self.options(true, &model.card.columns);
+        let options = self.options(true, &model.card.columns)?;
         let (text, data) = match &model.card.text {
             Some(text) => {
                 let (text, data) = read_texts(path, &options)?.extend(text)?;
@@ -105,7 +151,7 @@ impl DataFlags {
         path: &Path,
         labels_required: bool,
     ) -> Result<Dataset> {
-        let options = self.options(labels_required, columns);
+        let options = self.options(labels_required, columns)?;
         let data = match text {
             Some(text) => read_texts(path, &options)?.rows(text),
             None => read(path, &options)?,
@@ -127,10 +173,17 @@ impl DataFlags {
     }
 
     /// How to read a file, with `usual` columns for those that were not given.
-    fn options(&self, labels_required: bool, usual: &Columns) -> ReadOptions {
+    fn options(&self, labels_required: bool, usual: &Columns) -> Result<ReadOptions> {
         let DataFlags { format, labels, first_label, on_error, columns } = self.clone();
+        let format = match format {
+            Some(FileFormat::Rows(format)) => Some(format),
+            Some(FileFormat::Interactions) => {
+                bail!("`format` must be that of rows or texts here: interactions train recommenders and evaluate them")
+            }
+            None => None,
+        };
         let given = columns.given();
-        ReadOptions {
+        Ok(ReadOptions {
             format,
             labels,
             first_label,
@@ -138,7 +191,7 @@ impl DataFlags {
             on_error,
             or_lines: given.is_empty(),
             columns: given.or(usual),
-        }
+        })
     }
 
     /// Reports what was chosen and what was skipped.

@@ -5,7 +5,7 @@
 
 use ove::TrainOptions;
 use ove::bound::Objective;
-use ove::options::{Schedule, ScoreKind, StepKind};
+use ove::options::{RecommenderOptions, Schedule, ScoreKind, StepKind};
 use ove::sample::SamplerKind;
 use ove::text::{CharRange, Language, TextOptions};
 use serde::Serialize;
@@ -27,7 +27,7 @@ pub struct ObjectiveFlags {
     /// instead [default: 10]
     #[arg(long, value_name = "N")]
     pub merge: Option<usize>,
-    /// λ of the L2 penalty λ/2·‖w‖² on the sum over all rows [default: 0; for trees 0.2 per node]
+    /// λ of the L2 penalty λ/2·‖w‖² on the sum over all rows [default: 0; 1 for the batch solver, 0.2 per node of trees]
     #[arg(long, value_name = "L", value_parser = finite)]
     pub l2: Option<f64>,
 }
@@ -49,7 +49,7 @@ pub struct StochasticFlags {
     /// For the frequency sampler: exponent of the class counts [default: 0.75]
     #[arg(long, value_name = "P", value_parser = finite)]
     pub power: Option<f64>,
-    /// Number of rows per batch, between two updates of the weights [default: 256]
+    /// Number of rows per batch, between two updates of the weights [default: 256; 512 users for a recommender]
     #[arg(long, value_name = "B")]
     pub batch: Option<usize>,
     /// Step rule [default: adagrad]
@@ -66,8 +66,8 @@ pub struct StochasticFlags {
 pub struct PassFlags {
     /// Number of epochs, passes over all rows [default: chosen on held-out rows]
     ///
-    /// If neither --epochs nor --learning-rate is given, the stochastic solver chooses the learning rate on a twentieth
-    /// of the rows, which is held out, or on those of --valid, and uses early stopping. Trees try 3, 6 and 12 epochs on
+    /// If --learning-rate is not given, the stochastic solver chooses it on a twentieth of the rows, which is held out,
+    /// or on those of --valid; if --epochs is not given either, it uses early stopping. Trees try 3, 6 and 12 epochs on
     /// held-out rows of some leaves; their roots have a third as many.
     #[arg(long, value_name = "E")]
     pub epochs: Option<usize>,
@@ -156,15 +156,33 @@ pub struct LinearFlags {
     pub batch: BatchFlags,
 }
 
+/// Flags of recommenders.
+#[derive(clap::Args, Serialize)]
+#[command(next_help_heading = "Recommenders (--format interactions)")]
+pub struct RecommenderFlags {
+    /// Number of negatives that the users of a batch share [default: 2048]
+    #[arg(long, value_name = "N")]
+    pub negatives: Option<usize>,
+    /// Number that scores are divided by [default: 0.1]
+    #[arg(long, value_name = "T", value_parser = finite)]
+    pub temperature: Option<f64>,
+    /// Whether scores are cosines, not inner products [default: true]
+    #[arg(long, value_name = "true|false")]
+    pub normalize: Option<bool>,
+    /// Share of the numbers of a user vector that are zero at each visit [default: 0]
+    #[arg(long, value_name = "P", value_parser = finite)]
+    pub dropout: Option<f64>,
+}
+
 /// The flags of training.
 #[derive(clap::Args, Serialize)]
 #[command(next_help_heading = "Model")]
 pub struct TrainFlags {
-    /// Score function [default: linear below 100 classes, trees from 100 classes on]
+    /// Score function [default: trees, or linear for rows of numbers, whichever makes fewer errors on held-out rows]
     ///
     /// linear has a weight per feature and class; factored has a vector per feature and per class; trees search a few
     /// clusters of about √K classes per row. If it is not given, other flags imply it: --rank implies factored, --trees
-    /// implies trees, and any flag of the objective or a solver implies linear.
+    /// and --leaves imply trees, and any flag of the objective or a solver implies linear.
     #[arg(long, value_parser = choice!(ScoreKind))]
     scores: Option<ScoreKind>,
     /// Solver of linear scores: stochastic gradients with sampled negatives, or L-BFGS on all rows (batch); `forest` is
@@ -177,6 +195,9 @@ pub struct TrainFlags {
     /// For trees: number of trees in the ensemble [default: 3]
     #[arg(long, value_name = "N")]
     trees: Option<usize>,
+    /// For trees: number of leaves of each tree; 1 is a single node over all classes [default: about √K]
+    #[arg(long, value_name = "N")]
+    leaves: Option<usize>,
     /// Do not apply the L2 penalty to the biases
     #[arg(long)]
     #[serde(skip)]
@@ -193,9 +214,21 @@ pub struct TrainFlags {
     #[command(flatten)]
     #[serde(flatten)]
     pub linear: LinearFlags,
+    #[command(flatten)]
+    #[serde(flatten)]
+    recommender: RecommenderFlags,
 }
 
 impl TrainFlags {
+    /// The options of a recommender.
+    pub fn recommender(&self) -> ove::Result<RecommenderOptions> {
+        let mut settings = self.settings(None);
+        if !self.calibrate {
+            settings["calibrate"] = Value::Null;
+        }
+        RecommenderOptions::from_settings(&settings)
+    }
+
     /// The settings that were given, by name, with the class weights.
     fn settings(&self, class_weight: Option<Value>) -> Value {
         let mut settings = serde_json::to_value(self).expect("flags are numbers and names");

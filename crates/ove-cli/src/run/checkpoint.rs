@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use ove::train::checkpoint::{Checkpoints, Every, Saved};
+use ove::train::checkpoint::{Checkpoints, Every, Save, Saved};
 use ove::train::{Progress, Stop, Training};
 
 use super::interrupt;
@@ -79,6 +79,11 @@ impl Keeper {
     ///
     /// A failure, such as a full disk, may be temporary: it is reported, and the run continues.
     pub fn update(&mut self, training: &Training<'_>, progress: &Progress) -> ControlFlow<Stop> {
+        self.keep(&|path| training.save(path), progress)
+    }
+
+    /// The same for any run that can be saved.
+    pub fn keep(&mut self, save: &Save<'_>, progress: &Progress) -> ControlFlow<Stop> {
         // Read once: a request during the write is handled at the next step, with a checkpoint of its own.
         let stops = interrupt::requested();
         let kept = if stops { ControlFlow::Break(Stop::Keep) } else { ControlFlow::Continue(()) };
@@ -89,7 +94,7 @@ impl Keeper {
         if !stops && !checkpoints.is_due(progress.epochs) {
             return kept;
         }
-        match checkpoints.write(progress.epochs, &|path| training.save(path)) {
+        match checkpoints.write(progress.epochs, save) {
             Ok(()) if stops => {
                 self.stopped = true;
                 ControlFlow::Break(Stop::Discard)

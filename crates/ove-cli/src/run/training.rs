@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 
 use indicatif::ProgressBar;
-use ove::train::{Event, Progress, Stop, Training};
+use ove::options::ScoreOptions;
+use ove::train::{Compared, Event, Progress, Stop, Training};
 
 use super::checkpoint::Keeper;
 use super::record::Recorder;
@@ -31,12 +32,16 @@ impl<'a> Follower<'a> {
     pub fn follow(&mut self, event: Event<'_>) -> ControlFlow<Stop> {
         match event {
             Event::Choosing => {
-                let bar = self.trying.get_or_insert_with(|| progress::counter("{spinner} trying learning rates"));
+                let bar = self.trying.get_or_insert_with(|| progress::counter("{spinner} trying settings"));
                 bar.tick();
                 if interrupt::requested() {
                     self.finish_trying();
                     return ControlFlow::Break(Stop::Discard);
                 }
+            }
+            Event::Compared(compared) => {
+                self.finish_trying();
+                note!("{}", choice(compared));
             }
             Event::Chosen(chosen) => {
                 self.finish_trying();
@@ -48,9 +53,7 @@ impl<'a> Follower<'a> {
                 );
             }
             Event::TooFewRows => {
-                note!(
-                    "too few rows for a validation split: the default epochs and learning rate are used, uncalibrated"
-                )
+                note!("too few rows for a validation split: nothing is chosen on held-out rows, and nothing calibrated")
             }
             Event::HeldOut(rows) => self.recorder.hold_out(&rows),
             Event::Step { training, progress } => return self.step(training, progress),
@@ -83,4 +86,23 @@ impl<'a> Follower<'a> {
             bar.finish_and_clear();
         }
     }
+}
+
+/// The candidate that was chosen, and the errors of the others.
+fn choice(compared: &[Compared]) -> String {
+    let best = compared.iter().fold(&compared[0], |best, other| if other.error < best.error { other } else { best });
+    let others = compared.iter().filter(|other| *other != best);
+    let others: Vec<String> = others.map(|other| format!("{} {:.3}", name(other), other.error)).collect();
+    format!("{}: error {:.3} on {} held-out rows ({})", name(best), best.error, best.rows, others.join(", "))
+}
+
+fn name(candidate: &Compared) -> String {
+    let scores = match &candidate.options.scores {
+        Some(ScoreOptions::Trees(trees)) if trees.leaves == Some(1) => "one node".to_owned(),
+        Some(ScoreOptions::Trees(trees)) => format!("{} trees", trees.trees),
+        _ => candidate.options.objective().map_or("linear", |objective| objective.name()).to_owned(),
+    };
+    let l2 = candidate.options.l2.map(|l2| format!(" with λ = {l2}"));
+    let epochs = candidate.options.epochs.map(|epochs| format!(" with {epochs} epochs"));
+    scores + &l2.unwrap_or_default() + &epochs.unwrap_or_default()
 }

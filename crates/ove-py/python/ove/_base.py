@@ -184,6 +184,7 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """Makes this the estimator of a model, and returns the card of the model."""
         card: dict[str, Any] = json.loads(model.card())
         self._model, self.classes_, self.settings_ = model, classes, resolved(card["options"])
+        self.settings_["temperature"] = card.get("temperature")
         self.history_ = {
             "updates": np.array([point["updates"] for point in card["trace"]], dtype=np.int64),
             "bound": np.array([point["bound"] for point in card["trace"]], dtype=np.float64),

@@ -34,12 +34,15 @@ default "one-vs-each"; factored "sampled-softmax"
         probability, Bouchard's bound, or the softmax over the label and sampled negatives, which is not a bound.
     scores : {"linear", "factored", "trees"}, optional
         Score function: a weight per feature and class; a vector per feature and per class, so that memory grows with
-        their number and not with the product; or trees over the classes. If not
-        given, trees from 100 classes on, unless a setting of other scores is given; linear below.
+        their number and not with the product; or trees over the classes. If not given, what makes the fewest errors on
+        held-out rows: trees, or for rows of numbers linear scores; only trees from 100 classes on. If `epochs` or
+        `learning_rate` is given, linear scores below 100 classes.
     rank : int, default 64
         Factored: length of the vectors.
     trees : int, default 3
         Trees: number of trees in the ensemble.
+    leaves : int, optional
+        Trees: number of leaves of each tree, about √K if not given; 1 is a single node over all classes.
     solver : {"stochastic", "batch"}, default "stochastic"
         Linear: stochastic gradients with sampled negatives, or L-BFGS on all rows. "forest" is another name of
         `scores="trees"`.
@@ -53,11 +56,11 @@ default "one-vs-each"; factored "sampled-softmax"
         `learning_rate` is given.
     learning_rate : float, optional
         Stochastic and trees: the step for one row and one visited class. If not given, chosen on held-out rows, and 0.7
-        for trees. If only `epochs` is given, 0.1 for linear scores and 1 / mean ‖x‖₁ for factored scores, or less
-        where that diverges.
+        for trees. With fewer than 1,000 rows or a single epoch, 1 / mean ‖x‖₁ for factored scores and, for linear ones,
+        0.1, or less where that diverges.
     l2 : float, default 0; trees 0.2
-        λ of the penalty λ/2·‖w‖² on the sum over all rows (over the rows of a node, for trees). It is 1/C of
-        scikit-learn's `LogisticRegression`.
+        λ of the penalty λ/2·‖w‖² on the sum over all rows (over the rows of a node, for trees); 1 for the batch
+        solver. It is 1/C of scikit-learn's `LogisticRegression`.
     penalty_on_bias : bool, default True
         Linear and factored: whether the bias is penalised like a weight. In scikit-learn it is not.
     merge : int, default 10
@@ -139,6 +142,7 @@ default "one-vs-each"; factored "sampled-softmax"
         scores: ScoreKind | None = None,
         rank: int | None = None,
         trees: int | None = None,
+        leaves: int | None = None,
         solver: Solver | None = None,
         negatives: int | None = None,
         sampler: Sampler | None = None,
@@ -166,6 +170,7 @@ default "one-vs-each"; factored "sampled-softmax"
         self.scores = scores
         self.rank = rank
         self.trees = trees
+        self.leaves = leaves
         self.solver = solver
         self.negatives = negatives
         self.sampler = sampler

@@ -64,7 +64,7 @@ def resolved(options: Mapping[str, Any]) -> dict[str, Any]:
 def params_of(settings: Mapping[str, Any], classes: npt.NDArray[Any]) -> dict[str, Any]:
     """The parameters of an estimator that give these settings for these classes."""
     # How many cells weights share follows from `memory`, which a file does not keep.
-    params = {name: value for name, value in settings.items() if name not in ("seed", "cells")}
+    params = {name: value for name, value in settings.items() if name not in ("seed", "cells", "temperature")}
     params["random_state"] = settings["seed"]
     weight = settings["class_weight"]
     if weight == "equal":

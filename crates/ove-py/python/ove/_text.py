@@ -48,8 +48,8 @@ class TextClassifier(Classifier):
         them: each name is a text of its label, so that a label can be predicted without a text of its own.
     name_weight : float, default 1
         The weight of a name in training, where a text has weight 1; 0 only keeps the names in the model.
-    objective, scores, rank, trees, solver, negatives, sampler, epochs, learning_rate, l2, penalty_on_bias, merge, \
-power, batch, step, schedule, tolerance, iterations, memory, calibrate, class_weight, warm_start, random_state, \
+    objective, scores, rank, trees, leaves, solver, negatives, sampler, epochs, learning_rate, l2, penalty_on_bias, \
+merge, power, batch, step, schedule, tolerance, iterations, memory, calibrate, class_weight, warm_start, random_state, \
 n_jobs, verbose, classes :
         As in `OneVsEachClassifier`. A fit that starts from an earlier one keeps its vocabulary.
 
@@ -93,6 +93,7 @@ n_jobs, verbose, classes :
         scores: ScoreKind | None = None,
         rank: int | None = None,
         trees: int | None = None,
+        leaves: int | None = None,
         solver: Solver | None = None,
         negatives: int | None = None,
         sampler: Sampler | None = None,
@@ -130,6 +131,7 @@ n_jobs, verbose, classes :
         self.scores = scores
         self.rank = rank
         self.trees = trees
+        self.leaves = leaves
         self.solver = solver
         self.negatives = negatives
         self.sampler = sampler

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::evaluation::{Evaluation, or_infinite};
+use super::recommender::Recommender;
 use crate::data::Columns;
 use crate::options::TrainOptions;
 use crate::scores::Logistic;
@@ -51,6 +52,9 @@ pub struct Card {
     /// The text pipeline, if the model was trained on raw text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<Text>,
+    /// What makes factored scores a recommender: its settings, and the items that the users have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recommender: Option<Recommender>,
     /// Up to three training texts, for somebody to try the model with; empty if there are none or they are not to be
     /// passed on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -89,6 +93,7 @@ impl Card {
             counts,
             feature_names: Vec::new(),
             text: None,
+            recommender: None,
             examples: Vec::new(),
             columns: Columns::default(),
             temperature: None,

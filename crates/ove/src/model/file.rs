@@ -10,6 +10,7 @@
 mod checksum;
 mod factored;
 mod linear;
+mod recommender;
 mod sparse;
 mod trees;
 
@@ -80,6 +81,9 @@ impl Model {
         if let Some(text) = &self.card.text {
             tensors.push(Tensor::list("idf", "F32", text.idf()));
             tensors.push(Tensor::list("terms", "U8", text.names().lines().as_bytes()));
+        }
+        if let Some(recommender) = &self.card.recommender {
+            tensors.extend(recommender::tensors(recommender));
         }
         Ok((checksum::header(metadata, &tensors), tensors))
     }
@@ -218,6 +222,9 @@ fn parse_model(source: &Source) -> std::result::Result<Model, String> {
     }
     if let Some(text) = &mut card.text {
         *text = parse_text(*text.options(), &file, features)?;
+    }
+    if let Some(recommender) = &mut card.recommender {
+        recommender.seen = recommender::parse(&file, &scores)?;
     }
     Ok(Model { scores, card })
 }

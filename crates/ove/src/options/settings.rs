@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::{
-    BatchOptions, BoundOptions, ClassWeight, FactoredOptions, LinearOptions, ScoreKind, ScoreOptions, Solver,
-    SolverKind, StochasticOptions, TrainOptions, TreeOptions,
+    BatchOptions, BoundOptions, ClassWeight, FactoredOptions, LinearOptions, RecommenderOptions, ScoreKind,
+    ScoreOptions, Solver, SolverKind, StochasticOptions, TrainOptions, TreeOptions,
 };
 use crate::error::{Error, Result};
 use crate::platform::bytes::Bytes;
@@ -24,8 +24,8 @@ impl TrainOptions {
     /// Builds options from settings by name, such as `{"objective": "merged", "epochs": 3}`.
     ///
     /// Names are those of the fields, with `_` or `-`; null stands for a setting that is not given. If `scores` is not
-    /// given, settings that are specific to a score function select it: `rank` selects factored scores, `trees` selects
-    /// trees, and any setting of the objective or a solver selects linear scores.
+    /// given, settings that are specific to a score function select it: `rank` selects factored scores, `trees` or
+    /// `leaves` selects trees, and any setting of the objective or a solver selects linear scores.
     ///
     /// # Errors
     /// [`Error::Setting`] for a value out of range, [`Error::Unused`] for a setting that the chosen scores and solver
@@ -112,7 +112,7 @@ fn implied(list: &Map<String, Value>, solver: Option<SolverKind>) -> Option<Scor
     let has = |name: &str| list.contains_key(name);
     if has("rank") {
         Some(ScoreKind::Factored)
-    } else if has("trees") {
+    } else if has("trees") || has("leaves") {
         Some(ScoreKind::Trees)
     } else if solver.is_some() || !list.is_empty() {
         Some(ScoreKind::Linear)
@@ -170,7 +170,7 @@ fn scores(
 }
 
 /// A group of settings, updated with settings taken from the list.
-fn take<T: Serialize + DeserializeOwned>(group: T, list: &mut Map<String, Value>) -> Result<T> {
+pub(super) fn take<T: Serialize + DeserializeOwned>(group: T, list: &mut Map<String, Value>) -> Result<T> {
     let mut values = fields(&group);
     for (name, value) in &mut values {
         let Some(given) = list.remove(name) else { continue };
@@ -248,7 +248,7 @@ fn class_weight(value: &Value) -> Result<ClassWeight> {
     }
 }
 
-fn bytes(value: &Value) -> Result<Bytes> {
+pub(super) fn bytes(value: &Value) -> Result<Bytes> {
     match value {
         Value::String(text) => text.parse(),
         Value::Number(number) => number.to_string().parse(),
@@ -272,7 +272,11 @@ fn left_over(name: &str, scores: Option<&ScoreOptions>) -> Error {
     } else if has(fields(&FactoredOptions::default())) {
         "factored scores"
     } else {
-        return Error::Settings(format!("`{}` is not a setting of training", name.replace('_', "-")));
+        let (shown, is_of_recommenders) = (name.replace('_', "-"), has(fields(&RecommenderOptions::default())));
+        return Error::Settings(match is_of_recommenders {
+            true => format!("`{shown}` is a setting of recommenders (--format interactions)"),
+            false => format!("`{shown}` is not a setting of training"),
+        });
     };
     let chosen = match scores {
         Some(ScoreOptions::Trees(_)) => "trees do",

@@ -36,6 +36,10 @@ const BLOCK: usize = 1 << 24;
 const ROWS_PER_TASK: usize = 32;
 const FEATURES_PER_TASK: usize = 16;
 
+/// Default penalty, that of the paper and of scikit-learn's `LogisticRegression`: without one, classes that a plane
+/// separates have no maximum.
+pub(super) const L2: f64 = 1.0;
+
 /// A run of the batch solver.
 pub(super) struct Batch<'a> {
     sum: PenalisedSum<'a>,

@@ -41,9 +41,17 @@ pub(crate) fn fit_temperature(rows: &Examples<'_>, scores: &ScoresOf<'_>) -> Tem
     // Scored once: a step of Newton's method costs much less than the scores. `validation` limits their number.
     let mut all = vec![0.0; rows.len() * rows.classes];
     all.par_chunks_mut(rows.classes).enumerate().for_each(|(n, out)| scores(rows.rows.row(rows.id(n)), out));
+    fit_to_scores(&all, rows.classes, &|n| &rows.labels[rows.id(n)])
+}
+
+/// The labels of the `n`-th row.
+pub(crate) type LabelsOf<'a> = dyn Fn(usize) -> &'a [u32] + Sync + 'a;
+
+/// [`fit_temperature`] from the scores of all classes, row by row.
+pub(crate) fn fit_to_scores<'a>(all: &[f32], classes: usize, labels: &LabelsOf<'a>) -> Temperature {
     let mut beta = 1.0;
     for _ in 0..STEPS {
-        let [_, slope, curvature, _] = moments(rows, &all, beta);
+        let [_, slope, curvature, _] = moments(all, classes, labels, beta);
         if curvature <= 0.0 {
             break;
         }
@@ -54,14 +62,14 @@ pub(crate) fn fit_temperature(rows: &Examples<'_>, scores: &ScoresOf<'_>) -> Tem
             break;
         }
     }
-    let [loss, _, _, labels] = moments(rows, &all, beta);
-    Temperature { temperature: 1.0 / beta, nlpd: loss / labels }
+    let [loss, _, _, count] = moments(all, classes, labels, beta);
+    Temperature { temperature: 1.0 / beta, nlpd: loss / count }
 }
 
 /// −Σ log p(label), its first two derivatives with respect to β, and the number of labels, from the scores of all rows.
-fn moments(rows: &Examples<'_>, scores: &[f32], beta: f64) -> [f64; 4] {
+fn moments<'a>(scores: &[f32], classes: usize, labels: &LabelsOf<'a>, beta: f64) -> [f64; 4] {
     let of_row = |(n, scores): (usize, &[f32])| {
-        let labels = &rows.labels[rows.id(n)];
+        let labels = labels(n);
         let largest = f64::from(scores.iter().copied().fold(f32::NEG_INFINITY, f32::max));
         let (mut sum, mut first, mut second) = (0.0, 0.0, 0.0);
         for &score in scores {
@@ -75,7 +83,7 @@ fn moments(rows: &Examples<'_>, scores: &[f32], beta: f64) -> [f64; 4] {
         let loss = count * ln(sum) - beta * own;
         [loss, count * mean - own, count * (second / sum - mean * mean), count]
     };
-    let all = scores.par_chunks(rows.classes).enumerate().map(of_row);
+    let all = scores.par_chunks(classes).enumerate().map(of_row);
     // Summed in order: the same bits for any number of threads.
     all.collect::<Vec<[f64; 4]>>().iter().fold([0.0; 4], |sum, of| std::array::from_fn(|i| sum[i] + of[i]))
 }
@@ -160,7 +168,7 @@ mod tests {
         let mut scores = vec![0.0; data.len() * CLASSES];
         scores.chunks_mut(CLASSES).enumerate().for_each(|(n, out)| linear.scores(data.rows().row(n), out));
         for beta in [0.3, 1.0, 2.5] {
-            let at = |beta: f64| moments(&rows, &scores, beta);
+            let at = |beta: f64| moments(&scores, rows.classes, &|n| &rows.labels[rows.id(n)], beta);
             let [_, slope, curvature, labels] = at(beta);
             let nearby = [at(beta + 1e-4), at(beta - 1e-4)];
             let difference = |of: usize| (nearby[0][of] - nearby[1][of]) / 2e-4;

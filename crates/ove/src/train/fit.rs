@@ -1,21 +1,22 @@
 //! The whole training procedure, shared by the command line, Python and Rust.
 //!
-//! Settings that are not given are chosen first: the score function by the number of classes, hashing by the memory
-//! budget, epochs and learning rate on held-out validation rows. Then comes the training run, with early stopping and a
-//! smaller learning rate if it diverges, and finally temperature scaling and the model card.
+//! Settings that are not given are chosen first: the score function by trials on held-out rows (`choice`), hashing by
+//! the memory budget, epochs and learning rate on held-out validation rows. Then comes the training run, with early
+//! stopping and a smaller learning rate if it diverges, and finally temperature scaling and the model card.
 
 use std::ops::ControlFlow;
 
 use super::calibration::fit_temperature;
 use super::checkpoint::{Saved, StateReader};
+use super::choice::{self, Compared};
 use super::fit_data::FitData;
 use super::run::{Progress, Start};
 use super::training::{Trained, Training};
-use super::{budget, learning_rate, logistic, stochastic, trees, validation};
+use super::{batch, budget, learning_rate, logistic, stochastic, trees, validation};
 use crate::data::{Dataset, Examples, Row};
 use crate::error::{Error, Result};
 use crate::model::Model;
-use crate::options::{LinearOptions, ScoreOptions, TREES_FROM, TrainOptions, TreeOptions};
+use crate::options::{LinearOptions, ScoreOptions, Solver, TrainOptions};
 use crate::platform::pool;
 use crate::scores::Scores;
 use crate::text::Text;
@@ -55,8 +56,10 @@ pub struct Chosen {
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// A step of the learning rate search.
+    /// A step of a comparison of scores or of the learning rate search.
     Choosing,
+    /// The score function and the penalty are chosen: that with the least error, the first one of several.
+    Compared(&'a [Compared]),
     /// Learning rate and epochs are chosen.
     Chosen(Chosen),
     /// There are too few rows for a validation split: nothing is chosen, and no temperature is fitted.
@@ -157,11 +160,14 @@ impl Fit<'_, '_, '_> {
         let all = self.data.examples;
         all.check()?;
         self.check_names()?;
-        let mut options = self.resolve()?;
+        let (mut options, temperature) = self.resolve()?;
+        // A single epoch passes over a part of the data, as in `partial_fit`: no row of it is held out.
         let chooses = options.stochastic().is_some()
-            && self.given.epochs.is_none()
             && self.given.learning_rate.is_none()
+            && self.given.epochs != Some(1)
             && self.start.from.is_none();
+        // Epochs that are given are all taken.
+        let stops_early = chooses && self.given.epochs.is_none();
         let has_softmax = !matches!(options.scores, Some(ScoreOptions::Trees(_)));
         if self.start.tune_on.is_some() && !has_softmax {
             return Err(Error::Mismatch(
@@ -183,10 +189,13 @@ impl Fit<'_, '_, '_> {
             self.choose(&mut options, &examples, held_out.as_ref())?;
         }
         let from = self.start.from.map(|model| grown(model, &all)).transpose()?;
-        let start = Start { scores: from.as_ref(), validation: held_out.filter(|_| chooses) };
+        let start = Start { scores: from.as_ref(), validation: held_out.filter(|_| stops_early) };
         let trained = self.train(&mut options, examples, start)?;
         self.notify(Event::Trained(&trained))?;
         let mut model = trained.into_model(self.data, &examples);
+        if let (None, Some(temperature)) = (&held_out, temperature) {
+            model.calibrate(temperature);
+        }
         self.complete(&mut model, held_out.as_ref())?;
         Ok(model)
     }
@@ -201,23 +210,54 @@ impl Fit<'_, '_, '_> {
         }
     }
 
-    /// The options with scores, penalty and cells, which do not depend on validation rows.
-    fn resolve(&self) -> Result<TrainOptions> {
-        let (data, mut options) = (self.data, self.given.clone());
-        let (features, classes) = (data.examples.rows.features(), data.examples.classes);
-        // Trees visit their rows in random order, so these must fit in memory.
-        let rows_fit = data.bytes_on_disk <= options.memory.0;
-        options.scores.get_or_insert_with(|| match classes >= TREES_FROM && rows_fit {
-            true => ScoreOptions::Trees(TreeOptions::default()),
-            false => ScoreOptions::Linear(LinearOptions::default()),
+    /// The options with scores, penalty and cells, and the temperature of the scores that were chosen by comparison.
+    fn resolve(&mut self) -> Result<(TrainOptions, Option<f64>)> {
+        let (options, temperature) = self.choose_scores()?;
+        let mut options = options;
+        let (features, classes) = (self.data.examples.rows.features(), self.data.examples.classes);
+        options.l2.get_or_insert(match &options.scores {
+            Some(ScoreOptions::Trees(_)) => trees::L2,
+            Some(ScoreOptions::Linear(LinearOptions { solver: Solver::Batch(_), .. })) => batch::L2,
+            _ => 0.0,
         });
-        let is_trees = matches!(options.scores, Some(ScoreOptions::Trees(_)));
-        options.l2.get_or_insert(if is_trees { trees::L2 } else { 0.0 });
-        if is_trees {
+        if matches!(options.scores, Some(ScoreOptions::Trees(_))) {
             options.learning_rate.get_or_insert(trees::LEARNING_RATE);
         }
         budget::fit_to_memory(&mut options, features, classes, self.start.from.is_none())?;
-        Ok(options)
+        Ok((options, temperature))
+    }
+
+    /// The scores that are given, those of the model to continue from, or those that make the fewest errors. A resumed
+    /// run compares again and comes to the same choice.
+    fn choose_scores(&mut self) -> Result<(TrainOptions, Option<f64>)> {
+        let mut options = self.given.clone();
+        // Trees and the batch solver visit their rows in random order, so these must fit in memory.
+        let rows_fit = self.data.bytes_on_disk <= options.memory.0;
+        match (&options.scores, self.start.from) {
+            (Some(_), _) => {}
+            (None, Some(from)) => options.scores.clone_from(&from.card.options.scores),
+            // Only such scores are tuned on given rows.
+            (None, None) if !rows_fit || self.start.tune_on.is_some() => {
+                options.scores = Some(ScoreOptions::Linear(LinearOptions::default()));
+            }
+            (None, None) => {
+                let examples = self.data.examples;
+                // There is no model to keep yet.
+                let mut proceed = || match (self.watch)(Event::Choosing) {
+                    ControlFlow::Continue(()) => Ok(()),
+                    ControlFlow::Break(_) => Err(Error::Stopped),
+                };
+                let chosen = choice::choose(&examples, &options, &mut proceed)?;
+                if !chosen.compared.is_empty() {
+                    self.notify(Event::Compared(&chosen.compared))?;
+                }
+                if chosen.too_few {
+                    self.notify(Event::TooFewRows)?;
+                }
+                return Ok((chosen.options, chosen.temperature));
+            }
+        }
+        Ok((options, None))
     }
 
     /// The validation split: a sample of the given validation rows, or a twentieth of the training rows.
@@ -249,7 +289,7 @@ impl Fit<'_, '_, '_> {
             saved.identity().adopt_choices(self.given, options);
             return Ok(());
         }
-        options.epochs = Some(learning_rate::epochs_for(self.data.examples.len()));
+        options.epochs.get_or_insert(learning_rate::epochs_for(self.data.examples.len()));
         let mut rate = learning_rate::default(examples, options);
         let Some(held_out) = held_out else {
             options.learning_rate = Some(rate);

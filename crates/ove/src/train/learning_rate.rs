@@ -73,7 +73,8 @@ pub(crate) fn choose(
     let rate = |power: i32| default * powf(10.0, f64::from(power) / 2.0);
     let mut nlpd = |power: i32| -> Result<f64> {
         let mut short = options.clone();
-        (short.learning_rate, short.epochs) = (Some(rate(power)), Some(EPOCHS));
+        (short.learning_rate, short.epochs) =
+            (Some(rate(power)), Some(options.epochs.map_or(EPOCHS, |all| all.min(EPOCHS))));
         let mut run = || -> Result<f64> {
             let mut training = Training::new(trial, &short, Start::default())?;
             while training.step()?.is_some() {

@@ -81,7 +81,7 @@ pub(super) fn run<'a>(
         seed: options.seed,
         square: 1.0,
     };
-    let preparation = Preparation::new(task, options, trees.trees);
+    let preparation = Preparation::new(task, options, trees);
     Ok(Box::new(TreeRun {
         examples,
         trees: trees.trees,

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::data::Examples;
+use crate::data::{Examples, Interactions};
 use crate::error::{Error, Result};
-use crate::options::TrainOptions;
+use crate::options::{RecommenderOptions, TrainOptions};
 use crate::platform::digest::Digest;
 
 /// The settings of a run, and digests of all its inputs.
@@ -45,12 +45,32 @@ impl Identity {
         }
     }
 
+    /// The identity of the run of a recommender: its rows are the users, its classes the items.
+    pub(crate) fn of_interactions(data: &Interactions, options: &RecommenderOptions) -> Self {
+        let mut labels = Digest::default();
+        labels.update(bytemuck::cast_slice(data.offsets()));
+        labels.update(bytemuck::cast_slice(data.items()));
+        Identity {
+            options: serde_json::to_value(options).expect("options are JSON"),
+            rows: data.len(),
+            classes: data.item_count(),
+            labels_sum: labels.finish(),
+            row_weights_sum: Digest::of(bytemuck::cast_slice(data.weights())),
+            ..Identity::default()
+        }
+    }
+
     /// Adopts the epochs and the learning rate that the run had chosen, unless they are given.
     pub(crate) fn adopt_choices(&self, given: &TrainOptions, options: &mut TrainOptions) {
         let (epochs, rate) = (&self.options["epochs"], &self.options["learning_rate"]);
         let epochs = epochs.as_u64().map(|epochs| epochs as usize);
         options.epochs = given.epochs.or(epochs).or(options.epochs);
         options.learning_rate = given.learning_rate.or(rate.as_f64()).or(options.learning_rate);
+    }
+
+    /// The number of epochs of the run.
+    pub(crate) fn epochs(&self) -> Option<usize> {
+        self.options["epochs"].as_u64().map(|epochs| epochs as usize)
     }
 
     /// Checks that another run has the same options and shape, so that the two can be merged.
@@ -99,7 +119,9 @@ fn first_difference(now: &Value, then: &Value) -> Option<(String, String, String
     let (Value::Object(now), Value::Object(then)) = (now, then) else { return None };
     let mut names: Vec<&String> = now.keys().chain(then.keys()).collect();
     names.sort_unstable();
-    let name = names.into_iter().find(|name| now.get(*name) != then.get(*name))?;
+    // A setting that an earlier version did not have is not set.
+    let is_set = |value: &&Value| !value.is_null();
+    let name = names.into_iter().find(|name| now.get(*name).filter(is_set) != then.get(*name).filter(is_set))?;
     if let (Some(now @ Value::Object(_)), Some(then @ Value::Object(_))) = (now.get(name), then.get(name)) {
         return first_difference(now, then);
     }

@@ -194,6 +194,11 @@ impl Saved {
         &self.path
     }
 
+    /// The number of epochs of the run, if it was given or chosen.
+    pub(crate) fn epochs(&self) -> Option<usize> {
+        self.identity.epochs()
+    }
+
     fn table(&self, name: &str) -> Result<&Range<u64>> {
         self.tables.get(name).ok_or_else(|| self.unusable(format!("no `{name}`")))
     }

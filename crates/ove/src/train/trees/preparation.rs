@@ -10,7 +10,7 @@ use super::node_examples::NodeExamples;
 use super::schedule::Schedule;
 use super::{Task, epochs};
 use crate::data::{Examples, Rows};
-use crate::options::{ClassWeight, TrainOptions};
+use crate::options::{ClassWeight, TrainOptions, TreeOptions};
 use crate::platform::random::Stream;
 use crate::scores::trees::leaf_starts;
 use crate::train::label_weights::LabelWeights;
@@ -56,13 +56,13 @@ pub(super) struct Prepared<'a> {
 }
 
 impl<'a> Preparation<'a> {
-    pub fn new(task: Task<'a>, options: &TrainOptions, trees: usize) -> Self {
+    pub fn new(task: Task<'a>, options: &TrainOptions, TreeOptions { trees, leaves }: &TreeOptions) -> Self {
         Preparation {
             task,
             class_weight: options.class_weight.clone(),
             epochs: options.epochs,
-            trees,
-            leaves: leaf_count(task.examples.classes),
+            trees: *trees,
+            leaves: leaf_count(task.examples.classes, *leaves),
             held_out: Vec::new(),
             train: Vec::new(),
             phase: Phase::Split,
@@ -123,10 +123,13 @@ fn mean_square(rows: Rows<'_>, train: &[u32]) -> f32 {
     if mean.is_normal() { mean } else { 1.0 }
 }
 
-/// The smallest power of two that is at least √K: 256 for 25,000 classes.
-fn leaf_count(classes: usize) -> usize {
+/// If not given, the smallest power of two that is at least √K: 256 for 25,000 classes.
+///
+/// Children have numbers of 16 bits, which limits the leaves of a root and the classes of a leaf.
+fn leaf_count(classes: usize, given: Option<usize>) -> usize {
     let root = (classes as f64).sqrt().ceil() as usize;
-    root.next_power_of_two().min(classes)
+    let most = usize::from(u16::MAX);
+    given.unwrap_or(root.next_power_of_two()).clamp(classes.div_ceil(most), classes.min(most))
 }
 
 /// The training rows of each node of a tree, the root first.
