@@ -23,7 +23,7 @@ const PIECE_BYTES: usize = 64 << 20;
 /// Flags for reading a data file.
 #[derive(clap::Args, Clone)]
 pub struct DataFlags {
-    /// Format of the data; detected from the file if not given. `interactions` are users with items, for a recommender
+    /// Format of the data; detected from the file if not given. interactions: users with items
     #[arg(long, value_parser = file_format())]
     format: Option<FileFormat>,
     /// For ARFF: the last N attributes are labels

@@ -137,7 +137,7 @@ impl TextFlags {
 #[derive(clap::Args, Clone, Copy)]
 pub struct ThreadFlags {
     /// Number of threads; 0 means one per core. Results do not depend on it
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, help_heading = "More", value_name = "N", default_value_t = 0)]
     pub threads: usize,
 }
 
