@@ -19,7 +19,7 @@ VENV := .venv
 FRESH := target/fresh
 export OVE_DATA ?= $(abspath ../shared/data)
 
-.PHONY: demo test rust installed lint deny advisories rust-test valgrind-test fuzz crash python-test package-crates package-test page page-test wheel docs bench bench-long bench-memory bench-logistic-regression bench-quick bench-build bench-newsgroups bench-peers bench-defaults bench-serve clean
+.PHONY: demo test rust installed lint deny advisories rust-test valgrind-test fuzz crash python-test package-crates package-test torch-test torch-test-installed page page-test wheel docs bench bench-long bench-memory bench-logistic-regression bench-quick bench-build bench-newsgroups bench-peers bench-defaults bench-serve clean
 
 demo:
 	cargo run --release --package ove-cli -- demo
@@ -27,7 +27,7 @@ demo:
 # What waits for installers and browsers does so beside the compiler, or side by side.
 test:
 	@$(MAKE) --no-print-directory --jobs=2 rust installed
-	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target python-test package-test page-test package-crates
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target python-test package-test torch-test page-test package-crates
 
 rust:
 	@$(MAKE) --no-print-directory --jobs=1 lint rust-test valgrind-test
@@ -100,6 +100,22 @@ package-test: $(VENV)/installed $(FRESH)/installed
 	$(FRESH)/bin/pip install --quiet --force-reinstall --no-deps target/package/ove-*.whl
 	$(FRESH)/bin/pip install --quiet "$$(echo target/package/ove-*.whl)[plot,progress]"
 	OVE=$(abspath target/debug/ove) $(FRESH)/bin/pytest -q crates/ove-py/tests
+
+# The output layer for PyTorch, on the system's PyTorch (Debian's python3-torch): wheels of PyTorch are several gigabytes.
+TORCH := target/torch
+torch-test:
+	@if /usr/bin/python3 -c "import torch" 2>/dev/null; then $(MAKE) --no-print-directory torch-test-installed; \
+	else echo "PyTorch is not installed (apt-get install python3-torch): skipped"; fi
+
+torch-test-installed: $(VENV)/installed $(TORCH)/installed
+	rm -rf target/package-torch && $(MATURIN) --quiet --out target/package-torch
+	$(TORCH)/bin/pip install --quiet --force-reinstall --no-deps target/package-torch/ove-*.whl
+	$(TORCH)/bin/pytest -q crates/ove-py/tests/test_torch.py
+
+$(TORCH)/installed:
+	rm -rf $(TORCH) && /usr/bin/python3 -m venv --system-site-packages $(TORCH)
+	$(TORCH)/bin/pip install --quiet pytest "numpy<2" scipy "scikit-learn>=1.6"
+	touch $@
 
 $(FRESH)/installed: crates/ove-py/tests/requirements.txt
 	rm -rf $(FRESH) && $(PYTHON) -m venv $(FRESH)

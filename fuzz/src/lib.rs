@@ -170,8 +170,6 @@ pub fn pieces(bytes: &[u8]) {
     let size = [1, 3, 16, 100, 1000, 4096, 20, 40][usize::from(flags >> 5)];
     std::fs::write(&*FILE, bytes).unwrap();
     match (read_any(&FILE, &options), read_pieces(&FILE, &options, size)) {
-        // A form whose lines make no sense by themselves.
-        (_, Err(Error::Setting { name, .. })) if name == "cache" => assert!(options.format.is_none()),
         (Ok(whole), Ok(pieces)) => assert_eq!(Told::of([whole]), Told::of(pieces)),
         (Err(Error::Input { place, .. }), Err(Error::Input { place: other, .. })) => {
             // A text that is no UTF-8 is found first when all are read at once.

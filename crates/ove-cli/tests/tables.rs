@@ -45,6 +45,8 @@ fn the_page_about_data_is_true() {
     }
     contains(&printed[0], "error            0.0000");
     assert!(printed[1].starts_with("shoes\t"), "{}", printed[1]);
+    assert!(dir.bytes("predictions.csv").starts_with(b"id,label_1,probability_1,label_2,probability_2\n17,shoes,0."));
+    assert!(dir.bytes("predictions.jsonl").starts_with(b"{\"id\":\"17\",\"labels\":[\"shoes\","));
     let found = dir.run("inspect shop.model --json").json();
     assert_eq!(found["classes"], 3, "one of which has a comma");
     let columns = &found["options"]["columns"];
@@ -128,4 +130,51 @@ fn training_goes_on_with_the_same_columns() {
     assert_eq!(dir.run("inspect n --json").json()["options"]["columns"]["text"][0], "title,description");
     dir.run("convert shop.csv -o rows.xmc --like m").ok();
     assert!(String::from_utf8(dir.bytes("rows.xmc")).unwrap().starts_with("4 "));
+}
+
+#[test]
+fn predictions_as_tables() {
+    let dir = shop();
+    dir.run("train shop.csv -o m --text title --label category --id sku --epochs 50 --min-df 1").ok();
+    let text = |name: &str| String::from_utf8(dir.bytes(name)).unwrap();
+    assert_eq!(dir.run("predict m shop.csv --top 9 -o out.csv").ok(), "");
+    let lines: Vec<String> = text("out.csv").lines().map(str::to_owned).collect();
+    assert_eq!(lines[0], "id,label_1,probability_1,label_2,probability_2,label_3,probability_3");
+    assert!(lines[3].starts_with("19,\"coats, jackets;winter\",0."), "{}", lines[3]);
+    assert_eq!(lines.len(), 5);
+    dir.run("predict m shop.csv --top 9 -o out.jsonl").ok();
+    assert_eq!(text("out.jsonl"), dir.run("predict m shop.csv --top 9 --json").ok());
+    // What was written reads as a table: the same labels to the bit of their probabilities.
+    dir.run("train out.csv -o n --text id --label label_1 --weight probability_1 --min-df 1 --epochs 1").ok();
+    let first = dir.run("predict m shop.csv --top 1 --json").ok();
+    let first: Value = serde_json::from_str(first.lines().next().unwrap()).unwrap();
+    let probability: f64 = lines[1].split(',').nth(2).unwrap().parse().unwrap();
+    assert_eq!(first["probabilities"][0], probability);
+    // Without ids, and of numbers.
+    dir.create("rows.tsv", "red shoes\nold coat\n");
+    dir.run("predict m rows.tsv --top 1 -o plain.csv").ok();
+    assert!(text("plain.csv").starts_with("label_1,probability_1\n"));
+    dir.create("fruit.svm", FRUIT);
+    dir.run("train fruit.svm -o fruit.model --epochs 20").ok();
+    dir.run("predict fruit.model fruit.svm --top 1 -o fruit.csv").ok();
+    assert_eq!(text("fruit.csv").lines().count(), 7);
+}
+
+#[test]
+fn outputs_are_whole_and_no_inputs() {
+    let dir = shop();
+    dir.run("train shop.csv -o m --text title --label category --id sku --epochs 5 --min-df 1").ok();
+    contains(&dir.run("predict m shop.csv -o shop.csv").refused(), "must not be one of the inputs, got shop.csv");
+    assert_eq!(dir.bytes("shop.csv")[..4], *b"sku,");
+    let ends = "error: `output` must end with .csv or .jsonl, got out.txt\n";
+    assert_eq!(dir.run("predict m shop.csv -o out.txt").refused(), ends);
+    // Nothing is left of a table that could not be completed, and an older one stays.
+    dir.create("bad.csv", "sku,title\n1,one\n2\n");
+    dir.create("old.csv", "old\n");
+    for name in ["new.csv", "old.csv"] {
+        let error = "error: bad.csv:3: expected 2 fields, as in the first record, found 1\n";
+        assert_eq!(dir.run(&format!("predict m bad.csv -o {name}")).refused(), error);
+    }
+    assert_eq!(dir.bytes("old.csv"), b"old\n");
+    assert!(!dir.files().iter().any(|name| name.starts_with("new.csv") || name.ends_with(".part")));
 }

@@ -180,7 +180,7 @@ fn weights_that_do_not_fit_share_cells() {
     assert_eq!(dir.run("inspect m --json").json()["features"], 100);
     assert_eq!(dir.run("inspect m --class a --json").json()["for"][0]["index"], 1);
     assert_eq!(dir.run("evaluate m wide.svm --json").json()["error"], 0.0);
-    contains(&dir.run("train wide.svm -o m --memory 40").refused(), "`memory` allows 40 B\n");
+    contains(&dir.run("train wide.svm -o m --memory 40").refused(), "`memory` allows 40 B");
 }
 
 #[test]

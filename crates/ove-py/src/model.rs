@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use numpy::{PyArray1, PyArray2, PyArrayMethods, ToPyArray};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, ToPyArray};
+use ove::model::Card;
+use ove::scores::Linear;
 use ove::{Rows, Scores};
 use pyo3::exceptions::{PyAttributeError, PyValueError};
 use pyo3::prelude::*;
@@ -11,6 +13,7 @@ use pyo3::types::PyBytes;
 
 use crate::errors::exception;
 use crate::rows::Matrix;
+use crate::settings;
 use crate::text::{TextRows, borrowed};
 
 /// A trained model.
@@ -37,6 +40,26 @@ impl Model {
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         py.detach(|| ove::Model::load(&path)).map(Model::new).map_err(exception)
+    }
+
+    /// A model of linear scores from weights (features × classes) and biases, trained elsewhere.
+    #[staticmethod]
+    fn linear_of(
+        weights: PyReadonlyArray2<'_, f32>,
+        bias: PyReadonlyArray1<'_, f32>,
+        classes: Vec<String>,
+        settings: &str,
+    ) -> PyResult<Self> {
+        let shape = weights.as_array().dim();
+        let (weights, bias) = (weights.as_slice()?, bias.as_slice()?);
+        if shape.1 != classes.len() || bias.len() != classes.len() {
+            let message = format!("weights of shape {shape:?} and {} biases for {} classes", bias.len(), classes.len());
+            return Err(PyValueError::new_err(message));
+        }
+        let options = settings::options(settings::parsed(settings)?, None)?;
+        let scores = Scores::Linear(Linear::new(classes.len(), [weights, bias].concat()));
+        let counts = vec![0; classes.len()];
+        Ok(Model::new(ove::Model { scores, card: Card::new(options, classes, counts, 0) }))
     }
 
     /// Reads the bytes of a model file.

@@ -92,7 +92,7 @@ def test_numbers_of_numpy_are_numbers(rows):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"objective": "hinge"}, "merged, bouchard, sampled-softmax, got `hinge`"),
+        ({"objective": "hinge"}, "merged, bouchard, sampled-softmax, normalised, got `hinge`"),
         ({"scores": "cubic"}, "`scores` must be one of linear, factored, trees, got `cubic`"),
         ({"solver": "newton"}, "`solver` must be one of stochastic, batch, got `newton`"),
         ({"sampler": "all"}, "`sampler` must be one of uniform, systematic, frequency, rivals, got `all`"),
@@ -161,8 +161,8 @@ def test_slips_are_told_what_to_do_instead(texts):
         ({"ngrams": (1, 2)}, texts[0], "`ngrams` must be the length of the longest n-gram, got (1, 2); 2 is what"),
         ({"classes": ["sea", "wood"]}, texts[0], "`classes` must be left out, got ['sea', 'wood']: labels are learned"),
         ({"classes": 3, "negatives": 3}, texts[0], "`classes` must be left out beside `negatives`"),
-        ({}, table, "`X` must be a list or one column of texts, got a table of shape (240, 1); pass one column, such as X['title']"),
         ({}, table.to_numpy(), "`X` must be a list or one column of texts, got a table of shape (240, 1)"),
+        ({}, table.assign(price=1), "each text in the column 'price' of `X` must be a string, got 1 in row 0"),
         ({}, "one text", "`X` must be a list of texts, got the one text 'one text'; pass ['one text']"),
         ({}, [*texts[0][:-1], None], "got None in row 239; replace missing texts by ''"),
     ]:

@@ -4,6 +4,7 @@ pub(crate) mod all_classes;
 pub mod events;
 mod multilabel;
 pub(crate) mod negatives;
+pub mod normalised;
 pub mod objective;
 pub(crate) mod values;
 

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::platform::pool;
 use crate::scores::{Calibration, Logistic, Scores};
 
-pub use card::{Card, HeldOutPoint, TracePoint};
+pub use card::{Card, HeldOutPoint, LikelihoodPoint, TracePoint};
 pub use evaluation::{Bin, Confused, Evaluation};
 pub use predict::LargestWeights;
 pub use ranking::{Mean, Ranking, RankingAt};

@@ -404,7 +404,7 @@ impl TrainOptions {
                     match linear.bound.objective.is_sampled() {
                         true => Err(Error::setting(
                             "solver",
-                            "be stochastic for the objective sampled-softmax",
+                            "be stochastic for the objectives sampled-softmax and normalised",
                             SolverKind::Batch,
                         )),
                         false => Ok(()),
@@ -477,8 +477,8 @@ impl StochasticOptions {
         at_least_one("negatives", Some(self.negatives))?;
         at_least_one("batch", Some(self.batch))?;
         at_least_zero("power", Some(self.power))?;
-        if objective == Objective::Merged && self.sampler == SamplerKind::Rivals && self.negatives < 2 {
-            let must = "be at least 2 for the objective merged with the sampler rivals";
+        if objective.has_inside() && self.sampler == SamplerKind::Rivals && self.negatives < 2 {
+            let must = "be at least 2 for the objectives merged and normalised with the sampler rivals";
             return Err(Error::setting("negatives", must, self.negatives));
         }
         match self.schedule {

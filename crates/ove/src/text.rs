@@ -75,8 +75,8 @@ pub struct TextOptions {
     pub min_df: u32,
     /// Number of hashed features: terms are numbered by their hash, and there is no vocabulary.
     ///
-    /// The feature of a term is ⌊h · hash / 2⁶⁴⌋, where h is `XXH3_64bits` of its UTF-8 bytes in lower case, with the
-    /// seed 0 and the words of an n-gram separated by single spaces, or with the seed 1 for characters.
+    /// The feature of a term is ⌊h · hash / 2⁶⁴⌋, where h is `XXH3_64bits` (seed 0) of its UTF-8 bytes in lower case,
+    /// the words of an n-gram separated by single spaces; for an n-gram of characters, with the halves of h exchanged.
     pub hash: Option<u32>,
     /// Whether a term counts 1 + ln(count) instead of count.
     pub sublinear_tf: bool,

@@ -39,6 +39,8 @@ fn kinds() -> Vec<Value> {
         changed(json!({ "cells": 500, "penalty_on_bias": false })),
         changed(json!({ "objective": "merged", "sampler": "rivals", "negatives": 6 })),
         changed(json!({ "objective": "sampled-softmax", "sampler": "uniform" })),
+        changed(json!({ "objective": "normalised", "sampler": "frequency", "negatives": 2 })),
+        changed(json!({ "objective": "normalised", "sampler": "rivals", "rank": 5 })),
         changed(json!({ "objective": "softmax", "class_weight": "balanced" })),
         changed(json!({ "rank": 5 })),
         changed(json!({ "rank": 5, "step": "sgd", "penalty_on_bias": false })),

@@ -181,7 +181,8 @@ fn calibration_error_by_bins() {
 }
 
 /// The objectives that are lower bounds of the log probability, or that itself.
-const BOUNDS: &[Objective] = &[Objective::Softmax, Objective::OneVsEach, Objective::Merged, Objective::Bouchard];
+const BOUNDS: &[Objective] =
+    &[Objective::Softmax, Objective::OneVsEach, Objective::Merged, Objective::Bouchard, Objective::Normalised];
 
 #[test]
 fn what_is_no_bound_has_none() {
@@ -208,7 +209,8 @@ fn by_definition(objective: Objective, scores: &[f64], labels: &[u32], y: usize)
     let exp = |m: usize| (scores[m] - scores[y]).exp();
     let apart = |m: usize| -(1.0 + exp(m)).ln();
     match objective {
-        Objective::Softmax => -(1.0 + others().map(exp).sum::<f64>()).ln(),
+        // The normalised bound at its best u is the log probability.
+        Objective::Softmax | Objective::Normalised => -(1.0 + others().map(exp).sum::<f64>()).ln(),
         Objective::OneVsEach => others().map(apart).sum(),
         Objective::Merged => {
             let together: f64 = others().filter(|m| [1, 3].contains(m)).map(exp).sum();

@@ -8,7 +8,7 @@ fn cases(size: f64) -> impl Strategy<Value = (Objective, Vec<f64>, usize, Vec<f6
     let objective = prop::sample::select(Objective::ALL);
     (objective, prop::collection::vec(-size..size, 2..12), 0usize..12, prop::collection::vec(0.1..50.0, 12)).prop_map(
         |(objective, scores, inside, weights)| {
-            let inside = if objective == Objective::Merged { inside % scores.len() } else { 0 };
+            let inside = if objective.has_inside() { inside % scores.len() } else { 0 };
             let outside = scores.len() - 1 - inside;
             (objective, scores, inside, weights[..outside].to_vec())
         },
@@ -124,7 +124,7 @@ proptest! {
     #[test]
     fn the_value_at_zero_is_that_of_equal_scores(classes in 2usize..30, inside in 0usize..30, score in -5.0..5.0) {
         for &objective in Objective::ALL {
-            let inside = if objective == Objective::Merged { inside.min(classes - 1) } else { 0 };
+            let inside = if objective.has_inside() { inside.min(classes - 1) } else { 0 };
             let visited = if objective == Objective::Softmax { classes - 1 } else { inside };
             let equal = value(objective, &vec![score; classes], visited, &vec![1.0; classes - 1 - visited]);
             let at_zero = objective.at_zero(classes - 1, inside);
@@ -137,7 +137,8 @@ proptest! {
 fn every_objective_but_the_sampled_one_is_a_bound() {
     for &objective in Objective::ALL {
         assert_eq!(objective.is_bound(), objective != Objective::SampledSoftmax);
-        assert_eq!(objective.is_sampled(), objective == Objective::SampledSoftmax);
+        let is_sampled = matches!(objective, Objective::SampledSoftmax | Objective::Normalised);
+        assert_eq!(objective.is_sampled(), is_sampled);
     }
 }
 

@@ -183,7 +183,7 @@ fn solvers_that_scores_do_not_have_are_refused() {
         (json!({ "rank": 2, "solver": "batch" }), "`solver` must be stochastic for factored scores, got batch"),
         (
             json!({ "solver": "batch", "objective": "sampled-softmax" }),
-            "`solver` must be stochastic for the objective sampled-softmax, got batch",
+            "`solver` must be stochastic for the objectives sampled-softmax and normalised, got batch",
         ),
         (
             json!({ "solver": "batch", "cells": 9 }),
@@ -217,7 +217,8 @@ fn values_out_of_range_are_refused_with_the_range() {
         (json!({ "solver": "batch", "iterations": 0 }), "`iterations` must be at least 1, got 0".into()),
         (
             json!({ "objective": "merged", "sampler": "rivals", "negatives": 1 }),
-            "`negatives` must be at least 2 for the objective merged with the sampler rivals, got 1".into(),
+            "`negatives` must be at least 2 for the objectives merged and normalised with the sampler rivals, got 1"
+                .into(),
         ),
     ] {
         assert_eq!(refused(settings.clone()), expected, "{settings}");
@@ -253,7 +254,7 @@ fn values_of_another_type_are_refused_with_the_type() {
         ),
         (
             json!({ "objective": "hinge" }),
-            "`objective` must be one of softmax, one-vs-each, merged, bouchard, sampled-softmax, got `hinge`",
+            "`objective` must be one of softmax, one-vs-each, merged, bouchard, sampled-softmax, normalised, got `hinge`",
         ),
         (json!({ "sampler": "best" }), "`sampler` must be one of uniform, systematic, frequency, rivals, got `best`"),
         (json!({ "step": "adam" }), "`step` must be one of sgd, adagrad, got `adam`"),

@@ -192,6 +192,42 @@ fn merged_rivals_are_a_bound() {
     }
 }
 
+/// At w = 0 all classes are equally probable, which the first numbers u say exactly, whatever is drawn.
+#[test]
+fn the_normalised_bound_starts_tight() {
+    let data = with_more_labels(&sparse(SHAPE, 1, 0));
+    let value: f64 = data.labels.iter().map(|own| -(own.len() as f64) * (41.0 - own.len() as f64).ln()).sum();
+    for sampler in ["uniform", "systematic"] {
+        let settings = json!({ "objective": "normalised", "sampler": sampler, "batch": 600, "epochs": 1 });
+        let first = trained(&data, settings).trace[0].bound;
+        assert!((first - value).abs() < 1e-3, "{sampler}: {first}, not {value}");
+    }
+}
+
+/// With one sampled class of four, the normalised bound ends close to the maximum of the exact likelihood, where
+/// one-vs-each, at the same cost, stays away from it; and its estimate of the likelihood is right.
+#[test]
+fn the_normalised_bound_reaches_the_maximum_of_the_softmax() {
+    let data = plane(200, 0);
+    let softmax = json!({ "objective": "softmax", "l2": 1.0, "solver": "batch", "tolerance": 1e-8 });
+    let cost = |scores: Scores| {
+        let linear = linear_of(scores);
+        let penalty: f64 = linear.table().iter().map(|&w| 0.5 * f64::from(w) * f64::from(w)).sum();
+        batch::bound(&Examples::of(&data), &options(softmax.clone()), &linear) - penalty
+    };
+    let with = |objective: &str| {
+        let own = json!({ "learning_rate": 0.3, "negatives": 1, "batch": 10, "epochs": 400, "sampler": "uniform" });
+        trained(&data, with(&json!({ "objective": objective, "l2": 1.0 }), own))
+    };
+    let best = cost(trained(&data, softmax.clone()).scores);
+    let normalised = with("normalised");
+    let last = *normalised.likelihood.last().unwrap();
+    let short = [cost(normalised.scores), cost(with("one-vs-each").scores)].map(|reached| best - reached);
+    assert!(short[0] >= -1e-6 * best.abs() && short[0] < 0.5 * short[1], "{short:?} below {best}");
+    assert_eq!((normalised.likelihood.len(), last.updates), (400, 80_000));
+    assert!(last.bias.abs() < 0.03, "{last:?}");
+}
+
 #[test]
 fn another_seed_gives_other_bits() {
     let data = sparse(SHAPE, 1, 0);

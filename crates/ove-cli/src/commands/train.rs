@@ -22,6 +22,9 @@ use crate::run::training::Follower;
 use crate::run::{interrupt, memory};
 use crate::terminal::{note, say};
 
+/// The heading of flags that belong to no group.
+const MORE: &str = "More";
+
 /// Train a model
 ///
 /// Reads labelled rows, maximises the objective and writes the model. Ctrl-C stops training and saves the result so
@@ -30,8 +33,8 @@ use crate::terminal::{note, say};
 #[command(after_help = "Example: ove train titles.tsv -o titles.model --valid test.tsv\n\n\
                         More flags, and each in full: ove train --help-all")]
 pub struct Args {
-    /// Labelled rows: a table (CSV, JSON lines), raw text as TSV or fastText, or numbers as libsvm, XMC repository, IDX,
-    /// ARFF or 20-newsgroups triples; with --format interactions, users with items; may be gzipped; `-` is stdin
+    /// Labelled rows: a table (CSV, JSON lines), texts (TSV, fastText), numbers (libsvm, XMC repository, IDX, ARFF,
+    /// 20-newsgroups triples), or with --format interactions users with items; may be gzipped; `-` is stdin
     data: PathBuf,
     /// Model file to write
     #[arg(short, long, value_name = "MODEL")]
@@ -46,8 +49,9 @@ pub struct Args {
     /// Leave rows of --valid that are training rows too out
     #[arg(long, requires = "valid")]
     drop_shared: bool,
-    /// Cache the rows on disk in this folder, for later runs and for data larger than memory; the stochastic solver
-    /// visits more than 64 MB of them in another order, which gives another, equally good model
+    /// Cache the rows on disk in this folder, for later runs and for data larger than memory
+    ///
+    /// The stochastic solver visits more than 64 MB of them in another order, which gives another, equally good model.
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
     #[command(flatten)]
@@ -55,18 +59,18 @@ pub struct Args {
     #[command(flatten)]
     names: NameFlags,
     /// Class weights: `balanced` for larger weights of rare classes, or a file with a line `class weight` per class
-    #[arg(long, value_name = "balanced|FILE")]
+    #[arg(long, help_heading = MORE, value_name = "balanced|FILE")]
     class_weight: Option<PathBuf>,
     /// Drop weights below T, round the others to 16 bits (bf16), and report the precision on the rows of --valid before
     /// and after
-    #[arg(long, value_name = "T")]
+    #[arg(long, help_heading = MORE, value_name = "T")]
     prune: Option<f32>,
     /// Print the result as one JSON object
-    #[arg(long)]
+    #[arg(long, help_heading = MORE)]
     json: bool,
     /// Continue training this linear or factored model; the rows may have new classes and features. Its text settings
     /// are kept
-    #[arg(long, value_name = "MODEL", conflicts_with = "cache")]
+    #[arg(long, help_heading = MORE, value_name = "MODEL", conflicts_with = "cache")]
     from: Option<PathBuf>,
     /// Do not keep three short training texts in the model, which the page of `ove serve` offers to try
     #[arg(long)]
@@ -310,6 +314,10 @@ impl Trained {
             });
             // Keys that both have are those of the evaluation.
             let mut object = facts.as_object().cloned().unwrap_or_default();
+            if let Some(point) = model.card.likelihood.last() {
+                object.insert("log_likelihood".into(), point.estimate.into());
+                object.insert("log_likelihood_bias".into(), point.bias.into());
+            }
             object.extend(evaluation.map(|e| e.json()).unwrap_or_default());
             say!("{}", Value::Object(object))?;
             return Ok(());
@@ -319,6 +327,11 @@ impl Trained {
         if let Some(objective) = objective {
             let name = if is_bound { "bound" } else { "objective" };
             say!("{name:<17}{objective:.2} ({:.4} per row)", objective / model.card.rows as f64)?;
+        }
+        if let Some(point) = model.card.likelihood.last() {
+            let per_row = point.estimate / model.card.rows as f64;
+            say!("log likelihood   {:.2} ({per_row:.4} per row), estimated", point.estimate)?;
+            say!("its bias         {:+.4} per label, on the rows visited last", point.bias)?;
         }
         evaluation.map_or(Ok(()), |evaluation| evaluation.print())
     }

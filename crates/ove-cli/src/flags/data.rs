@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use ove::data::{Doubt, Interactions};
 use ove::io::cache;
 use ove::io::read::{
-    Columns, Format, Input, OnError, ReadOptions, Skipped, read, read_any, read_interactions, read_texts,
+    Columns, Format, Input, OnError, Pieces, ReadOptions, Skipped, read, read_any, read_interactions, read_texts,
 };
 use ove::text::{Text, TextOptions};
 use ove::{Dataset, Model};
@@ -17,10 +17,13 @@ use super::{ColumnFlags, choice};
 use crate::run::progress;
 use crate::terminal::note;
 
+/// The approximate number of bytes of a file that are predicted at a time.
+const PIECE_BYTES: usize = 64 << 20;
+
 /// Flags for reading a data file.
 #[derive(clap::Args, Clone)]
 pub struct DataFlags {
-    /// Format of the data; detected from the file if not given. `interactions` are users with items, for a recommender
+    /// Format of the data; detected from the file if not given. interactions: users with items
     #[arg(long, value_parser = file_format())]
     format: Option<FileFormat>,
     /// For ARFF: the last N attributes are labels
@@ -160,6 +163,38 @@ impl DataFlags {
         Ok(data)
     }
 
+    /// Opens the rows to predict, piece by piece, so that there may be more than fit in memory.
+    pub fn pieces(&self, model: &Model, path: &Path) -> Result<Pieces> {
+        let options = self.options(false, &model.card.columns)?;
+        Ok(match &model.card.text {
+            Some(_) => Pieces::open_texts(path, &options, PIECE_BYTES)?,
+            None => Pieces::open_rows(path, &options, PIECE_BYTES)?,
+        })
+    }
+
+    /// Calls `take` with each piece of the rows to predict.
+    pub fn each_piece<E: From<ove::Error>>(
+        mut pieces: Pieces,
+        model: &Model,
+        path: &Path,
+        mut take: impl FnMut(Dataset) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let (mut skipped, mut unknown) = (Skipped::default(), 0);
+        while let Some(input) = pieces.next_piece()? {
+            let data = match (input, &model.card.text) {
+                (Input::Texts(texts), Some(text)) => texts.rows(text),
+                (Input::Rows(data), _) => data,
+                (Input::Texts(_), None) => unreachable!("they were opened as rows"),
+            };
+            skipped.join(data.skipped.clone());
+            unknown += unknown_features(&data, model.features());
+            take(data)?;
+        }
+        warn_of_unknown_features(unknown, model.features(), path);
+        report_skipped(&skipped, path);
+        Ok(())
+    }
+
     /// Reads rows or texts for a model, with labels numbered as its classes.
     pub fn read_for(&self, model: &Model, path: &Path, labels_required: bool) -> Result<Dataset> {
         let data = self.read_with(model.card.text.as_ref(), &model.card.columns, path, labels_required)?;
@@ -173,12 +208,15 @@ impl DataFlags {
     }
 
     /// How to read a file, with `usual` columns for those that were not given.
-    fn options(&self, labels_required: bool, usual: &Columns) -> Result<ReadOptions> {
+    fn options(&self, labels_required: bool, usual: &Columns) -> ove::Result<ReadOptions> {
         let DataFlags { format, labels, first_label, on_error, columns } = self.clone();
         let format = match format {
             Some(FileFormat::Rows(format)) => Some(format),
             Some(FileFormat::Interactions) => {
-                bail!("`format` must be that of rows or texts here: interactions train recommenders and evaluate them")
+                return Err(ove::Error::Settings(
+                    "`format` must be that of rows or texts here: interactions train recommenders and evaluate them"
+                        .into(),
+                ));
             }
             None => None,
         };
@@ -206,7 +244,7 @@ impl DataFlags {
 
 fn fitted(mut data: Dataset, classes: &[String], features: usize, path: &Path) -> Dataset {
     data.use_classes(classes);
-    warn_of_unknown_features(&data, features, path);
+    warn_of_unknown_features(unknown_features(&data, features), features, path);
     data
 }
 
@@ -253,12 +291,16 @@ fn warn_of_doubts(data: &Dataset, path: &Path) {
     }
 }
 
-fn warn_of_unknown_features(data: &Dataset, known: usize, path: &Path) {
+/// Number of entries whose features a model does not have.
+fn unknown_features(data: &Dataset, known: usize) -> usize {
     if data.features() <= known {
-        return;
+        return 0;
     }
     let features = data.rows().iter(0..data.len()).flat_map(|row| row.indices);
-    let count = features.filter(|&&feature| feature as usize >= known).count();
+    features.filter(|&&feature| feature as usize >= known).count()
+}
+
+fn warn_of_unknown_features(count: usize, known: usize, path: &Path) {
     if count > 0 {
         note!("{}: {count} entries have features beyond the model's {known}; they are ignored", path.display());
     }

@@ -11,7 +11,7 @@ pub struct NameFlags {
     ///
     /// Other names follow after more tabs. They are kept in the model and shown with the classes; from texts, a class is
     /// also learned from its names, even without a row.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = "More", value_name = "FILE")]
     label_names: Option<PathBuf>,
     /// Weight of a name in training, where a row has weight 1; 0: only show the names
     #[arg(long, value_name = "W", default_value_t = label_names::WEIGHT, requires = "label_names", value_parser = weight)]

@@ -21,7 +21,8 @@ pub struct ObjectiveFlags {
     /// trees]
     ///
     /// softmax is the exact log probability; one-vs-each is the paper's lower bound on it, merged a tighter bound, and
-    /// bouchard Bouchard's bound. sampled-softmax is the softmax over the label and sampled negatives, not a bound. The
+    /// bouchard Bouchard's bound. sampled-softmax is the softmax over the label and sampled negatives, not a bound.
+    /// normalised is a bound that can be sampled too, and that a number per label, learned on the way, makes tight. The
     /// second stage of trees (--rivals) is trained by merged or one-vs-each.
     #[arg(long, value_parser = choice!(Objective))]
     pub objective: Option<Objective>,
@@ -38,7 +39,8 @@ pub struct ObjectiveFlags {
 #[derive(clap::Args, Serialize)]
 #[command(next_help_heading = "Stochastic solver")]
 pub struct StochasticFlags {
-    /// Number of negatives (classes that are not labels) sampled per row [default: 5; 50 for factored scores]
+    /// Number of negatives (classes that are not labels) sampled per row [default: 5; 50 for factored scores;
+    /// 2048 for recommenders, shared by a batch]
     #[arg(long, alias = "classes", value_name = "S")]
     pub negatives: Option<usize>,
     /// Distribution of the negatives [default: systematic; frequency for factored scores]
@@ -137,7 +139,7 @@ impl TextFlags {
 #[derive(clap::Args, Clone, Copy)]
 pub struct ThreadFlags {
     /// Number of threads; 0 means one per core. Results do not depend on it
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, help_heading = "More", value_name = "N", default_value_t = 0)]
     pub threads: usize,
 }
 
@@ -162,9 +164,6 @@ pub struct LinearFlags {
 #[derive(clap::Args, Serialize)]
 #[command(next_help_heading = "Recommenders (--format interactions)")]
 pub struct RecommenderFlags {
-    /// Number of negatives that the users of a batch share [default: 2048]
-    #[arg(long, value_name = "N")]
-    pub negatives: Option<usize>,
     /// Number that scores are divided by [default: 0.1]
     #[arg(long, value_name = "T", value_parser = finite)]
     pub temperature: Option<f64>,

@@ -24,10 +24,10 @@ class CategoricalEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     Parameters
     ----------
-    objective : {"one-vs-each", "merged", "softmax", "bouchard", "sampled-softmax"}, default "one-vs-each"
+    objective : {"one-vs-each", "merged", "softmax", "bouchard", "sampled-softmax", "normalised"}, default "one-vs-each"
         What is maximised.
     method : {"closed-form", "batch", "stochastic"}, optional
-        How. If not given, by the closed form where there is one; else stochastic for "sampled-softmax", and batch.
+        How. If not given, by the closed form where there is one; else stochastic for "sampled-softmax" and "normalised", and batch.
     tolerance : float, default 1e-10
         Batch: stop when the gradient is this small relative to the first one.
     l2, merge, negatives, sampler, power, batch, epochs, step, learning_rate, schedule, iterations, random_state, n_jobs, \

@@ -13,7 +13,7 @@ from ove._base import Classifier
 from ove._rows import rows_of
 from ove._types import Matrix
 
-Objective = Literal["one-vs-each", "merged", "softmax", "bouchard", "sampled-softmax"]
+Objective = Literal["one-vs-each", "merged", "softmax", "bouchard", "sampled-softmax", "normalised"]
 ScoreKind = Literal["linear", "factored", "trees"]
 Solver = Literal["stochastic", "batch", "forest"]
 Sampler = Literal["systematic", "uniform", "frequency", "rivals"]
@@ -28,11 +28,11 @@ class OneVsEachClassifier(Classifier):
 
     Parameters
     ----------
-    objective : {"one-vs-each", "merged", "softmax", "bouchard", "sampled-softmax"}, \
+    objective : {"one-vs-each", "merged", "softmax", "bouchard", "sampled-softmax", "normalised"}, \
 default "one-vs-each"; factored "sampled-softmax"
         The objective to maximise: the bound of the paper, a tighter bound, the exact log probability, Bouchard's bound,
-        or the softmax over the label and sampled negatives, which is not a bound. The second stage of trees has
-        `merged`, or `one-vs-each`.
+        the softmax over the label and sampled negatives, which is not a bound, or a bound that one number per label
+        makes tight. The second stage of trees has `merged`, or `one-vs-each`.
     scores : {"linear", "factored", "trees"}, optional
         Score function: a weight per feature and class; a vector per feature and per class, so that memory grows with
         their number and not with the product; or trees over the classes. If not given, what makes the fewest errors on

@@ -21,7 +21,9 @@ from ove._types import Matrix
 class TextClassifier(Classifier):
     """A softmax model for texts: words and n-grams weighted by tf-idf, as by scikit-learn's `TfidfVectorizer`.
 
-    X is a list of strings, or an array or series of them; with `tokens=True`, of lists of strings.
+    X is a list of strings, or an array or a column of them: a series of pandas or polars, an array of pyarrow. Of a
+    table of such columns, each row is one text, its columns joined as by `ove train --text title,description`. With
+    `tokens=True`, X has lists of strings.
 
     Parameters
     ----------
@@ -256,25 +258,46 @@ n_jobs, verbose, classes :
 def _listed(X: Any) -> list[Any]:
     if isinstance(X, str):
         raise ValueError(f"`X` must be a list of texts, got the one text {X!r}; pass [{X!r}]")
-    if not isinstance(X, Iterable) or isinstance(X, Mapping):
+    if not hasattr(X, "to_pylist") and (not isinstance(X, Iterable) or isinstance(X, Mapping)):
         raise ValueError(f"`X` must be a list of texts, got {X!r}")
     shape = getattr(X, "shape", ())
     if len(shape) > 1:
         columns = [str(column) for column in getattr(X, "columns", [])]
         hint = f"; pass one column, such as X[{columns[0]!r}]" if columns else ""
         raise ValueError(f"`X` must be a list or one column of texts, got a table of shape {shape}{hint}")
-    return list(X)
+    # The elements of pyarrow's arrays are not strings.
+    return X.to_pylist() if hasattr(X, "to_pylist") else list(X)
 
 
 def _texts(X: Any) -> list[str]:
-    texts = _listed(X)
+    columns = _columns(X)
+    if columns is None:
+        texts = _strings(_listed(X), "`X`")
+    else:
+        joined = [_strings(_listed(column), f"the column {name!r} of `X`") for name, column in columns]
+        texts = ["\n".join(row) for row in zip(*joined, strict=True)]
+    if not texts:
+        raise ValueError("`X` must have at least 1 text, got 0")
+    return texts
+
+
+def _columns(X: Any) -> list[tuple[str, Any]] | None:
+    """The columns of a table by name; None if it is no table."""
+    if hasattr(X, "column_names"):  # pyarrow
+        return list(zip(X.column_names, X.columns, strict=True))
+    if not hasattr(X, "columns"):
+        return None
+    if len(set(X.columns)) < len(X.columns):
+        raise ValueError(f"`X` must have columns of different names, got {list(X.columns)}")
+    return [(str(name), X[name]) for name in X.columns]  # pandas, polars
+
+
+def _strings(texts: list[Any], what: str) -> list[str]:
     for n, text in enumerate(texts):
         if not isinstance(text, str):
             missing = "; replace missing texts by ''" if text is None or text != text else ""
             hint = "; for lists of tokens, use `tokens=True`" if isinstance(text, (list, tuple)) else missing
-            raise ValueError(f"each text in `X` must be a string, got {text!r} in row {n}{hint}")
-    if not texts:
-        raise ValueError("`X` must have at least 1 text, got 0")
+            raise ValueError(f"each text in {what} must be a string, got {text!r} in row {n}{hint}")
     return texts
 
 

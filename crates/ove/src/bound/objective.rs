@@ -12,6 +12,7 @@
 //! merged        log p(y) ≥  − log(1 + Σ_{m ∈ C} e^{d_m}) − Σ_{m ∉ C} w_m log(1 + e^{d_m})   eq. 6
 //! Bouchard      log p(y) ≥  f_y − α − Σ_m log(1 + e^{f_m − α}), y among the m             eq. 12
 //! sampled          − log(1 + Σ_m w_m e^{d_m}) over drawn classes: biased, and no bound
+//! normalised    log p(y) ≥  1 − u − e^{−u} (1 + Σ_m w_m e^{d_m}) for every u           see [`super::normalised`]
 //! ```
 //!
 //! w_m is the importance weight of a visited negative (see [`crate::sample`]), 1 if all negatives are visited. Merged
@@ -27,6 +28,7 @@
 //! assert!((scores[0] + scores[1] + scores[2]).abs() < 1e-15);
 //! ```
 
+use super::normalised::{log_total, normalised};
 use crate::platform::elementary::{exp, ln, ln_1p};
 use crate::platform::math::{log_sum_exp, softplus_sigmoid};
 use crate::platform::names::names;
@@ -45,20 +47,28 @@ pub enum Objective {
     Bouchard,
     /// Softmax over the label and sampled negatives with importance weights: not a bound.
     SampledSoftmax,
+    /// A bound with one number u per label that makes it tight; a sum over classes, so that it can be sampled.
+    Normalised,
 }
 
 names!(Objective, "objective", { Softmax => "softmax", OneVsEach => "one-vs-each", Merged => "merged", Bouchard => "bouchard",
-    SampledSoftmax => "sampled-softmax" });
+    SampledSoftmax => "sampled-softmax", Normalised => "normalised" });
 
 impl Objective {
     /// Whether the objective can be estimated from a sample of the negatives.
     pub fn samples_classes(self) -> bool {
-        matches!(self, Objective::OneVsEach | Objective::Merged | Objective::SampledSoftmax)
+        !matches!(self, Objective::Softmax | Objective::Bouchard)
     }
 
-    /// Whether the objective is defined only on sampled negatives.
+    /// Whether the objective is meant for sampled negatives only: over all classes it is the softmax.
     pub fn is_sampled(self) -> bool {
-        self == Objective::SampledSoftmax
+        matches!(self, Objective::SampledSoftmax | Objective::Normalised)
+    }
+
+    /// Whether the objective has a set C of classes that are visited exactly: the most frequent ones for merged, and with
+    /// the sampler rivals those of the row.
+    pub fn has_inside(self) -> bool {
+        matches!(self, Objective::Merged | Objective::Normalised)
     }
 
     /// Whether the objective is a lower bound on the exact log probability, or equal to it.
@@ -74,7 +84,7 @@ impl Objective {
         match self {
             Objective::OneVsEach => -all * std::f64::consts::LN_2,
             Objective::Merged => -ln_1p(inside) - (all - inside) * std::f64::consts::LN_2,
-            Objective::Softmax | Objective::SampledSoftmax => -ln_1p(all),
+            Objective::Softmax | Objective::SampledSoftmax | Objective::Normalised => -ln_1p(all),
             // Equal scores f: α solves K σ(f − α) = 1, so that e^{f − α} = 1/(K − 1).
             Objective::Bouchard => {
                 let classes = all + 1.0;
@@ -87,7 +97,8 @@ impl Objective {
     ///
     /// `scores` are those of the label, then of the `inside` classes in C, then of the classes outside it with their
     /// `weights`. Softmax and Bouchard visit every class and take no weights; a sampled softmax takes the weights of
-    /// all drawn classes, and C is empty.
+    /// all drawn classes, and C is empty. The normalised bound is that with the u at which it is tightest for these
+    /// classes.
     ///
     /// # Panics
     /// If `scores` is empty, or the number of weights does not match.
@@ -99,6 +110,7 @@ impl Objective {
             Objective::Merged => merged(scores, inside, weights),
             Objective::Bouchard => bouchard(scores).0,
             Objective::SampledSoftmax => sampled_softmax(scores, weights),
+            Objective::Normalised => normalised(scores, inside, weights, log_total(scores, inside, weights)),
         }
     }
 }

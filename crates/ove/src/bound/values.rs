@@ -33,7 +33,8 @@ impl Values {
     /// from `negatives`.
     pub fn of_labels(&self, labels: &[f64], scores: &[f32], negatives: &mut Negatives) -> f64 {
         match self.objective {
-            Objective::Softmax | Objective::SampledSoftmax => {
+            // The normalised bound is tight at the best u of each label.
+            Objective::Softmax | Objective::SampledSoftmax | Objective::Normalised => {
                 labels.iter().map(|&label| negatives.log_probability(label)).sum()
             }
             Objective::OneVsEach | Objective::Merged => self.merged(labels, scores, negatives),

@@ -55,7 +55,7 @@ impl Skipped {
     }
 
     /// Adds the skipped rows of another part of the file.
-    pub(crate) fn join(&mut self, other: Skipped) {
+    pub fn join(&mut self, other: Skipped) {
         self.count += other.count;
         self.first.extend(other.first);
         self.first.sort();

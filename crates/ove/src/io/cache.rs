@@ -120,7 +120,7 @@ fn fill(
 ) -> Result<(Card, Skipped)> {
     let text = vocabulary(path, read, bytes, options)?;
     let mut writer = Writer::new(folder)?;
-    let mut pieces = Pieces::open(path, read, bytes)?;
+    let mut pieces = open_pieces(path, read, bytes)?;
     while let Some(input) = pieces.next_piece()? {
         let piece = match (input, &text) {
             (Input::Rows(data), _) => data,
@@ -135,10 +135,20 @@ fn fill(
     Ok((card, skipped))
 }
 
+/// Opens a file that can be read piece by piece.
+fn open_pieces(path: &Path, read: &ReadOptions, bytes: usize) -> Result<Pieces> {
+    let pieces = Pieces::open(path, read, bytes)?;
+    if !pieces.format().is_piecewise() {
+        let must = "be used with libsvm, XMC, texts or tables, which can be read piece by piece";
+        return Err(Error::setting("cache", must, pieces.format()));
+    }
+    Ok(pieces)
+}
+
 /// The vocabulary of a file of texts; `None` if it contains rows.
 fn vocabulary(path: &Path, read: &ReadOptions, bytes: usize, options: &TextOptions) -> Result<Option<Text>> {
     let mut vocabulary = Vocabulary::new(options)?;
-    let mut pieces = Pieces::open(path, read, bytes)?;
+    let mut pieces = open_pieces(path, read, bytes)?;
     if !pieces.holds_texts() {
         return Ok(None);
     }

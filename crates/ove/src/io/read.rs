@@ -87,6 +87,11 @@ impl Format {
     pub fn is_table(self) -> bool {
         matches!(self, Format::Csv | Format::Jsonl)
     }
+
+    /// Whether a part of a file can be read without the rest.
+    pub fn is_piecewise(self) -> bool {
+        !matches!(self, Format::Idx | Format::Arff | Format::Triples)
+    }
 }
 
 /// The content of a data file.
@@ -140,7 +145,7 @@ impl Default for ReadOptions {
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Dataset> {
     match read_any(path, options)? {
         Input::Rows(data) => Ok(data),
-        Input::Texts(_) => Err(wrong_file(path, "expected rows of numbers, found raw text")),
+        Input::Texts(_) => Err(no_rows_of_numbers(path)),
     }
 }
 
@@ -167,23 +172,33 @@ pub fn read_bytes(name: &Path, content: Vec<u8>, options: &ReadOptions) -> Resul
 pub fn read_texts(path: &Path, options: &ReadOptions) -> Result<Texts> {
     match read_source(Source::open(path)?, options, detect::text_format)? {
         Input::Texts(texts) => Ok(texts),
-        Input::Rows(_) => Err(wrong_file(path, "expected texts, found rows of numbers")),
+        Input::Rows(_) => Err(no_texts(path)),
     }
 }
+
+/// Finds the format of a file.
+type Detect = fn(&Source, &ReadOptions) -> Result<Format>;
 
 fn read_source(
     source: Source,
     options: &ReadOptions,
     detect: fn(&Source, &ReadOptions) -> Result<Format>,
 ) -> Result<Input> {
-    let path = source.path().to_owned();
+    let format = format_of(&source, options, detect)?;
+    read_known(source, format, options)
+}
+
+/// The format that is given or detected.
+fn format_of(source: &Source, options: &ReadOptions, detect: Detect) -> Result<Format> {
     if source.head().is_empty() {
-        return Err(no_rows(&path));
+        return Err(no_rows(source.path()));
     }
-    let format = match options.format {
-        Some(format) => format,
-        None => detect(&source, options)?,
-    };
+    options.format.map_or_else(|| detect(source, options), Ok)
+}
+
+/// Reads a file whose format is known.
+fn read_known(source: Source, format: Format, options: &ReadOptions) -> Result<Input> {
+    let path = source.path().to_owned();
     if source.is_stdin() && options.labels_required && matches!(format, Format::Idx | Format::Triples) {
         let must = "be a format with its labels in the same file, to be read from standard input";
         return Err(Error::setting("format", must, format));
@@ -222,6 +237,14 @@ fn read_format(source: Source, format: Format, options: &ReadOptions) -> Result<
         }
         input => input,
     })
+}
+
+fn no_rows_of_numbers(path: &Path) -> Error {
+    wrong_file(path, "expected rows of numbers, found raw text")
+}
+
+fn no_texts(path: &Path) -> Error {
+    wrong_file(path, "expected texts, found rows of numbers")
 }
 
 fn no_rows(path: &Path) -> Error {

@@ -7,6 +7,10 @@
 //! ```
 //!
 //! Values have as many digits as are needed to read the same number again. A row without labels starts with a space.
+//!
+//! Predictions are written as tables: [`predictions`].
+
+pub mod predictions;
 
 use std::fs::File;
 use std::io::Write;

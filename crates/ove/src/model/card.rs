@@ -21,6 +21,17 @@ pub struct TracePoint {
     pub bound: f64,
 }
 
+/// For the normalised bound: the estimate of the log likelihood at the end of an epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LikelihoodPoint {
+    /// Number of updates so far, as in [`TracePoint`].
+    pub updates: u64,
+    /// −Σ u over all rows: an estimate of the log likelihood.
+    pub estimate: f64,
+    /// How far the estimate is above the exact value, in nats per label, on the rows visited last.
+    pub bias: f64,
+}
+
 /// The validation metrics at one point of training.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct HeldOutPoint {
@@ -75,6 +86,9 @@ pub struct Card {
     pub finished: bool,
     /// The objective along training.
     pub trace: Vec<TracePoint>,
+    /// For the normalised bound: estimates of the log likelihood along training.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub likelihood: Vec<LikelihoodPoint>,
     /// Error and nlpd on validation rows along training.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held_out: Vec<HeldOutPoint>,
@@ -101,6 +115,7 @@ impl Card {
             rows,
             finished: true,
             trace: Vec::new(),
+            likelihood: Vec::new(),
             held_out: Vec::new(),
             evaluation: None,
         }

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The name of an n-gram of words is its words separated by single spaces. The name of an n-gram of characters stands
-//! in quotation marks, which no word contains; its hash is that of the characters alone, with a seed of its own.
+//! in quotation marks, which no word contains; its hash is made from the characters alone.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -70,8 +70,8 @@ impl Terms {
         self.of_words = self.hashes.len();
         if let Some(lengths) = self.options.chars {
             self.padded.read(&self.lower, lengths);
-            let seed = hash::of_chars(self.seed);
-            self.hashes.extend(self.padded.ngrams().map(|ngram| hash(ngram.as_bytes(), seed)));
+            let seed = self.seed;
+            self.hashes.extend(self.padded.ngrams().map(|ngram| hash::of_chars(ngram.as_bytes(), seed)));
         }
     }
 
@@ -131,7 +131,7 @@ impl Terms {
 pub(super) fn hash_of_term(name: &str) -> u64 {
     let seed = hash::process_seed();
     match chars::of_name(name) {
-        Some(ngram) => hash(ngram.as_bytes(), hash::of_chars(seed)),
+        Some(ngram) => hash::of_chars(ngram.as_bytes(), seed),
         None => hash(name.as_bytes(), seed),
     }
 }

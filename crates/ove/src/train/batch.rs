@@ -103,6 +103,7 @@ impl Run for Batch<'_> {
             epochs: iteration.number as f64,
             updates,
             bound: Some(bound),
+            likelihood: None,
             learning_rate: None,
         }))
     }
@@ -138,7 +139,14 @@ impl Run for Batch<'_> {
         }
         let updates = self.sum.updates * self.sum.full.examples.len() as u64;
         let converged = self.minimiser.converged;
-        Ok(Outcome { scores: Scores::Linear(linear), trace: self.trace, finished: converged, updates, epochs: None })
+        Ok(Outcome {
+            scores: Scores::Linear(linear),
+            trace: self.trace,
+            likelihood: Vec::new(),
+            finished: converged,
+            updates,
+            epochs: None,
+        })
     }
 }
 

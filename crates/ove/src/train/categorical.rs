@@ -48,7 +48,7 @@ impl Method {
             Objective::Softmax | Objective::OneVsEach => Method::ClosedForm,
             Objective::Bouchard if values == 2 => Method::ClosedForm,
             Objective::Bouchard | Objective::Merged => Method::Batch,
-            Objective::SampledSoftmax => Method::Stochastic,
+            Objective::SampledSoftmax | Objective::Normalised => Method::Stochastic,
         }
     }
 }
@@ -146,7 +146,7 @@ fn closed_form(counts: &[u64], objective: Objective) -> Result<Vec<f64>> {
     let factor = match objective {
         Objective::Softmax | Objective::OneVsEach => 1.0,
         Objective::Bouchard if counts.len() == 2 => 2.0,
-        Objective::Bouchard | Objective::Merged | Objective::SampledSoftmax => {
+        Objective::Bouchard | Objective::Merged | Objective::SampledSoftmax | Objective::Normalised => {
             let must =
                 "be batch or stochastic: only softmax, one-vs-each and bouchard with two values have a closed form";
             return Err(Error::setting("method", must, format!("closed-form for {objective}")));

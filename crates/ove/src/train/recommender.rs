@@ -155,6 +155,7 @@ impl<'a> RecommenderTraining<'a> {
             epoch: epoch + 1,
             epochs: self.facts.passed as f64 / batches as f64,
             updates: self.updates(),
+            likelihood: None,
             bound: Some(value * self.order.len() as f64 / chosen.len() as f64),
             learning_rate: Some(rate),
         }))

@@ -2,7 +2,7 @@
 
 use crate::data::Examples;
 use crate::error::Result;
-use crate::model::TracePoint;
+use crate::model::{LikelihoodPoint, TracePoint};
 use crate::scores::Scores;
 use crate::train::checkpoint::{State, StateReader, Table};
 
@@ -20,6 +20,8 @@ pub struct Progress {
     pub updates: u64,
     /// The objective summed over all rows: exact, or estimated from this batch; trees have none.
     pub bound: Option<f64>,
+    /// For the normalised bound: the estimate of the log likelihood at the end of the last epoch.
+    pub likelihood: Option<LikelihoodPoint>,
     /// The current learning rate; the batch solver has none.
     pub learning_rate: Option<f64>,
 }
@@ -55,6 +57,7 @@ pub(crate) trait Run: Send + Sync {
 pub(crate) struct Outcome {
     pub scores: Scores,
     pub trace: Vec<TracePoint>,
+    pub likelihood: Vec<LikelihoodPoint>,
     pub finished: bool,
     pub updates: u64,
     /// The number of epochs, if the solver chose it.

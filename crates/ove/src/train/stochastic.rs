@@ -18,7 +18,9 @@
 
 mod candidates;
 mod factored;
+mod likelihood;
 mod linear;
+mod normalisers;
 mod run_state;
 mod score_function;
 mod visit;
@@ -28,15 +30,18 @@ use rayon::prelude::*;
 use self::candidates::Candidates;
 use self::factored::FactoredLearner;
 use self::linear::LinearLearner;
+use self::normalisers::Normalisers;
 use self::run_state::RunState;
 use self::score_function::{Merged, ScoreFunction};
 use self::visit::Visit;
 use super::label_weights::LabelWeights;
 use super::optimizer::{AdagradCell, SgdCell};
 use super::run::{Outcome, Progress, Run, Start};
-use crate::data::Examples;
+use crate::bound::Objective;
 use crate::data::mapped_rows::{MappedRows, Windows};
+use crate::data::{Examples, Row};
 use crate::error::{Error, Result};
+use crate::model::LikelihoodPoint;
 use crate::options::{BoundOptions, FactoredOptions, LinearOptions, StepKind, StochasticOptions, TrainOptions};
 use crate::platform::random::Stream;
 use crate::sample::DrawKey;
@@ -98,6 +103,8 @@ struct Stochastic<'a, F: ScoreFunction> {
     validation: Option<Examples<'a>>,
     candidates: Candidates,
     label_weights: LabelWeights<'a>,
+    /// For the normalised bound.
+    normalisers: Option<Normalisers<'a>>,
     function: F,
     /// Number of tasks that share the rows of a batch.
     tasks: usize,
@@ -145,6 +152,7 @@ impl<'a, F: ScoreFunction> Stochastic<'a, F> {
             validation: start.validation,
             candidates,
             label_weights,
+            normalisers: (bound.objective == Objective::Normalised).then(|| Normalisers::new(&examples)),
             function,
             tasks: if threads == 1 { 1 } else { 2 * threads },
             order: examples.ids().map(|id| id as u32).collect(),
@@ -198,10 +206,13 @@ impl<'a, F: ScoreFunction> Stochastic<'a, F> {
                 }
                 let following = visits.get(i + 1).unwrap_or(&upcoming[0]);
                 self.function.prefetch(self.examples.rows.row(following.row), &following.hidden, &following.classes);
-                self.gather(&mut visits[i]);
+                self.gather(epoch, &mut visits[i]);
             }
         });
         self.function.update(self.examples.rows, &visits[..these]);
+        if let Some(normalisers) = &mut self.normalisers {
+            normalisers.keep(&visits[..these]);
+        }
         let bound = visits[..these].iter().map(|visit| visit.bound).sum::<f64>() * rows / share;
         self.is_drawn = !next.is_empty();
         (self.visits, self.upcoming) = (upcoming, visits);
@@ -220,11 +231,17 @@ impl<'a, F: ScoreFunction> Stochastic<'a, F> {
     }
 
     /// Phase one for one row: the scores of its candidates, and the derivatives of the objective.
-    fn gather(&self, visit: &mut Visit<F::Hidden>) {
+    fn gather(&self, epoch: usize, visit: &mut Visit<F::Hidden>) {
         let row = self.examples.rows.row(visit.row);
         self.function.scores(row, &mut visit.hidden, &visit.classes, &mut visit.derivatives);
-        let Visit { derivatives, label_weights, inside, weights, scratch, .. } = visit;
-        visit.bound = self.bound.objective.of_labels(derivatives, label_weights, *inside, weights, scratch);
+        visit.bound = match &self.normalisers {
+            Some(normalisers) => normalisers.visit(visit, epoch),
+            None => {
+                let Visit { derivatives, label_weights, inside, weights, scratch, .. } = visit;
+                self.bound.objective.of_labels(derivatives, label_weights, *inside, weights, scratch)
+            }
+        };
+        let derivatives = &mut visit.derivatives;
         let unit = 1.0 / self.candidates.mean_weight;
         derivatives.iter_mut().for_each(|derivative| *derivative *= unit);
         self.function.backward(&mut visit.hidden, &visit.classes, &visit.derivatives);
@@ -264,8 +281,13 @@ impl<F: ScoreFunction> Run for Stochastic<'_, F> {
             if self.state.end_epoch(batches, self.at_zero) {
                 return Err(self.diverged(epoch + 1));
             }
+            if let Some(normalisers) = &self.normalisers {
+                let all_scores = |row: Row<'_>, scores: &mut [f32]| self.function.all_scores(row, scores);
+                let point = likelihood::compare(&self.examples, &self.order, normalisers, &all_scores);
+                self.state.likelihood.push(LikelihoodPoint { updates: self.state.updates, ..point });
+            }
             if let Some(rows) = &self.validation {
-                let scores = |row: crate::data::Row<'_>, scores: &mut [f32]| self.function.all_scores(row, scores);
+                let scores = |row: Row<'_>, scores: &mut [f32]| self.function.all_scores(row, scores);
                 self.state.early_stopping.stops_after(calibration::fit_temperature(rows, &scores).nlpd);
             }
         }
@@ -276,12 +298,15 @@ impl<F: ScoreFunction> Run for Stochastic<'_, F> {
             epochs: self.state.passed as f64 / batches as f64,
             updates: self.state.updates,
             bound: Some(bound),
+            likelihood: self.state.likelihood.last().copied(),
             learning_rate: Some(rate),
         }))
     }
 
     fn state(&self) -> (String, Vec<Table<'_>>) {
-        (serde_json::to_string(&self.state).expect("facts are numbers"), self.function.tables())
+        let mut tables = self.function.tables();
+        tables.extend(self.normalisers.as_ref().map(Normalisers::table));
+        (serde_json::to_string(&self.state).expect("facts are numbers"), tables)
     }
 
     fn restore(&mut self, saved: &dyn StateReader) -> Result<()> {
@@ -291,6 +316,7 @@ impl<F: ScoreFunction> Run for Stochastic<'_, F> {
             return Err(saved.unusable(format!("{} of {batches} batches are done", state.passed)));
         }
         self.function.restore(saved, state.paces)?;
+        self.normalisers.as_mut().map_or(Ok(()), |normalisers| normalisers.restore(saved))?;
         (self.state, self.is_drawn) = (state, false);
         if self.shuffled > 0 {
             self.order = self.examples.ids().map(|id| id as u32).collect();
@@ -321,8 +347,8 @@ impl<F: ScoreFunction> Run for Stochastic<'_, F> {
         if !scores.are_finite() {
             return Err(diverged);
         }
-        let updates = state.updates;
-        Ok(Outcome { scores, trace: state.into_trace(), finished, updates, epochs: None })
+        let (updates, (trace, likelihood)) = (state.updates, state.into_traces());
+        Ok(Outcome { scores, trace, likelihood, finished, updates, epochs: None })
     }
 }
 

@@ -23,7 +23,7 @@ use std::path::Path;
 
 use crate::data::Examples;
 use crate::error::{Error, Result};
-use crate::model::{Card, Model, TracePoint};
+use crate::model::{Card, LikelihoodPoint, Model, TracePoint};
 use crate::options::{LinearOptions, ScoreOptions, Solver, TrainOptions};
 use crate::platform::pool;
 use crate::scores::Scores;
@@ -42,6 +42,8 @@ pub struct Trained {
     pub options: TrainOptions,
     /// The objective along the run.
     pub trace: Vec<TracePoint>,
+    /// For the normalised bound: estimates of the log likelihood along the run.
+    pub likelihood: Vec<LikelihoodPoint>,
     /// Whether the run was completed: by all epochs, early stopping, or reaching the tolerance.
     pub finished: bool,
     /// Number of rows visited; for the batch solver, evaluations times rows.
@@ -56,6 +58,7 @@ impl Trained {
             feature_names: data.feature_names.to_vec(),
             finished: self.finished,
             trace: self.trace,
+            likelihood: self.likelihood,
             ..Card::new(
                 self.options,
                 data.classes.to_vec(),
@@ -219,9 +222,9 @@ impl<'a> Training<'a> {
     /// budget.
     pub fn finish(self) -> Result<Trained> {
         let Training { run, mut options, .. } = self;
-        let Outcome { scores, trace, finished, updates, epochs } = pool::run(|| run.finish())?;
+        let Outcome { scores, trace, likelihood, finished, updates, epochs } = pool::run(|| run.finish())?;
         options.epochs = epochs.or(options.epochs);
-        Ok(Trained { scores, options, trace, finished, updates })
+        Ok(Trained { scores, options, trace, likelihood, finished, updates })
     }
 
     fn identity(&self) -> Identity {

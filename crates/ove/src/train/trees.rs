@@ -231,6 +231,7 @@ impl Run for TreeRun<'_> {
             epochs: done * epochs as f64,
             updates: (done * updates) as u64,
             bound: None,
+            likelihood: None,
             learning_rate: None,
         }))
     }
@@ -285,7 +286,7 @@ impl Run for TreeRun<'_> {
         }
         let updates = (examples.len() * epochs * count) as u64;
         let epochs = Some(epochs);
-        Ok(Outcome { scores: Scores::Trees(trees), trace, finished, updates, epochs })
+        Ok(Outcome { scores: Scores::Trees(trees), trace, likelihood: Vec::new(), finished, updates, epochs })
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) fn text_format(source: &Source, options: &ReadOptions) -> Result<Form
     let by_content = || {
         let found = by_content(source.head()).filter(|format| format.is_text() || numbers);
         // Any text may start with a brace.
-        found.filter(|format| !format.is_table())
+        found.filter(|format| *format != Format::Jsonl)
     };
     match of_columns(source, options).or_else(|| by_name(source)).or_else(by_content) {
         Some(format) if !format.is_text() => {

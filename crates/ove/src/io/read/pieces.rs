@@ -1,7 +1,7 @@
 //! Reads a file piece by piece, so that it may be larger than memory.
 //!
-//! Each piece is read like a file, with the line numbers of the whole and with its own classes. This works only for
-//! formats in which any lines are valid; for XMC, whose header gives the number of rows, each piece gets its own
+//! Each piece is read like a file, with the line numbers of the whole and with its own classes. This works for tables
+//! and for formats in which any lines are valid; other files are one piece. For XMC, whose header gives the number of rows, each piece gets its own
 //! header. A piece of CSV ends with a record, whose last field may have line ends in it.
 
 use std::io::{BufRead, Read};
@@ -14,8 +14,11 @@ use super::lines::Lines;
 use super::source::Source;
 use super::table::Layout;
 use super::xmc::{self, Header};
-use super::{Format, Input, ReadOptions, detect, json_lines, no_rows, read_format, wrong_place};
-use crate::error::{Error, Result};
+use super::{
+    Detect, Format, Input, ReadOptions, detect, format_of, json_lines, no_rows, no_rows_of_numbers, no_texts,
+    read_format, read_known, wrong_place,
+};
+use crate::error::Result;
 
 /// The number of bytes in which the first record of a CSV file must end.
 const HEADER_BYTES: usize = 1 << 20;
@@ -43,20 +46,39 @@ impl Pieces {
     /// Opens a file to be read in pieces of about `bytes` bytes.
     ///
     /// # Errors
-    /// [`Error::File`] if it cannot be read, [`Error::Input`] if it is empty or its format cannot be detected,
-    /// [`Error::Setting`] if the format cannot be read piece by piece.
+    /// As [`read_any`](super::read_any).
     pub fn open(path: &Path, options: &ReadOptions, bytes: usize) -> Result<Self> {
+        Pieces::detected(path, options, bytes, detect::format)
+    }
+
+    /// Opens rows of numbers, like [`read`](super::read).
+    ///
+    /// # Errors
+    /// As [`read`](super::read).
+    pub fn open_rows(path: &Path, options: &ReadOptions, bytes: usize) -> Result<Self> {
+        let pieces = Pieces::open(path, options, bytes)?;
+        if pieces.holds_texts() { Err(no_rows_of_numbers(path)) } else { Ok(pieces) }
+    }
+
+    /// Opens texts, like [`read_texts`](super::read_texts).
+    ///
+    /// # Errors
+    /// As [`read_texts`](super::read_texts).
+    pub fn open_texts(path: &Path, options: &ReadOptions, bytes: usize) -> Result<Self> {
+        let pieces = Pieces::detected(path, options, bytes, detect::text_format)?;
+        if pieces.holds_texts() { Ok(pieces) } else { Err(no_texts(path)) }
+    }
+
+    fn detected(path: &Path, options: &ReadOptions, bytes: usize, detect: Detect) -> Result<Self> {
         let source = Source::open(path)?;
-        if source.head().is_empty() {
-            return Err(no_rows(path));
-        }
-        let format = options.format.map_or_else(|| detect::format(&source, options), Ok)?;
-        if matches!(format, Format::Idx | Format::Arff | Format::Triples) {
-            let must = "be used with libsvm, XMC, TSV, fastText, CSV or JSON lines, which can be read piece by piece";
-            return Err(Error::setting("cache", must, format));
-        }
+        let format = format_of(&source, options, detect)?;
         let options = ReadOptions { format: Some(format), ..options.clone() };
         Ok(Pieces { source, options, format, bytes, lines: 0, rows: 0, header: None, csv: None, json: None })
+    }
+
+    /// Its format.
+    pub fn format(&self) -> Format {
+        self.format
     }
 
     /// Whether it contains texts, not rows of numbers.
@@ -69,6 +91,27 @@ impl Pieces {
     /// # Errors
     /// As [`read_any`](super::read_any).
     pub fn next_piece(&mut self) -> Result<Option<Input>> {
+        let input = match self.format {
+            format if format.is_piecewise() => self.next_lines()?,
+            _ if self.rows > 0 => None,
+            format => Some(read_known(self.take_source()?, format, &self.options)?),
+        };
+        self.rows += match &input {
+            Some(Input::Rows(data)) => data.len(),
+            Some(Input::Texts(texts)) => texts.len(),
+            None if self.rows == 0 => return Err(no_rows(self.source.path())),
+            None => 0,
+        };
+        Ok(input)
+    }
+
+    /// The source, which is read at once.
+    fn take_source(&mut self) -> Result<Source> {
+        let nothing = Source::from_lines(self.source.path(), Vec::new(), 0)?;
+        Ok(std::mem::replace(&mut self.source, nothing))
+    }
+
+    fn next_lines(&mut self) -> Result<Option<Input>> {
         if self.format == Format::Xmc && self.header.is_none() {
             self.read_header()?;
         }
@@ -97,10 +140,6 @@ impl Pieces {
             Format::Csv => Input::Texts(csv::read(piece, &self.options, &mut self.csv)?),
             Format::Jsonl => Input::Texts(json_lines::read(piece, &self.options, &mut self.json)?),
             format => read_format(piece, format, &self.options)?,
-        };
-        self.rows += match &input {
-            Input::Rows(data) => data.len(),
-            Input::Texts(texts) => texts.len(),
         };
         Ok(Some(input))
     }
@@ -146,7 +185,6 @@ impl Pieces {
             Some((header, given)) if *given < header.rows => {
                 Err(wrong_place(self.source.path(), self.lines, 0, header.other_than_promised(*given)))
             }
-            _ if self.rows == 0 => Err(no_rows(self.source.path())),
             _ => Ok(None),
         }
     }

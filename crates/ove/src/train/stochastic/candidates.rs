@@ -6,7 +6,7 @@ use crate::data::{Examples, Row};
 use crate::options::{BoundOptions, StochasticOptions};
 use crate::sample::{DrawKey, Sampler, SamplerKind, most_frequent};
 
-/// With the objective merged and the sampler rivals, the share of drawn classes that form C; the others are drawn from
+/// With the objectives merged and normalised and the sampler rivals, the share of drawn classes that form C; the others are drawn from
 /// outside C.
 const MERGED_RIVALS: (usize, usize) = (2, 3);
 
@@ -30,7 +30,7 @@ pub(super) struct Candidates {
 impl Candidates {
     pub fn new(examples: &Examples<'_>, bound: &BoundOptions, options: &StochasticOptions) -> Self {
         let (objective, all) = (bound.objective, examples.classes - 1);
-        let merges_rivals = objective == Objective::Merged && options.sampler == SamplerKind::Rivals;
+        let merges_rivals = objective.has_inside() && options.sampler == SamplerKind::Rivals;
         let drawn = match objective.samples_classes() {
             false => [0, all],
             true if merges_rivals => {
@@ -50,7 +50,7 @@ impl Candidates {
         };
         let in_c = merged.len() + drawn[0];
         // Inside a logarithm, derivatives are between −1 and 1 for any weights.
-        let outside = if objective.is_sampled() { 0 } else { all.saturating_sub(in_c) };
+        let outside = if objective == Objective::SampledSoftmax { 0 } else { all.saturating_sub(in_c) };
         let mean_weight = (outside as f64 / drawn[1] as f64).max(1.0);
         let labels = examples.ids().map(|id| examples.labels[id].len()).sum::<usize>().div_ceil(examples.len());
         let width = (labels + in_c + drawn[1]).min(examples.classes);
@@ -137,6 +137,8 @@ mod tests {
                 // Eleven negatives: three, or two thirds of six, are in C, and the rest of six are drawn.
                 let mean_weight = match (objective, sampler) {
                     (Objective::OneVsEach, _) => 11.0 / 6.0,
+                    (Objective::Normalised, SamplerKind::Rivals) => 7.0 / 2.0,
+                    (Objective::Normalised, _) => 11.0 / 6.0,
                     (Objective::Merged, SamplerKind::Rivals) => 7.0 / 2.0,
                     (Objective::Merged, _) => 8.0 / 6.0,
                     _ => 1.0,
@@ -149,7 +151,7 @@ mod tests {
                     let (inside, outside) = visit.classes[1..].split_at(visit.inside);
                     assert!(inside.is_sorted_by(|a, b| a < b), "{inside:?}");
                     assert!(outside.iter().all(|class| *class != 5 && !inside.contains(class)), "{:?}", visit.classes);
-                    assert!(visit.inside == 0 || objective == Objective::Merged);
+                    assert!(visit.inside == 0 || objective.has_inside());
                     assert!(visit.inside <= candidates.in_c);
                     let all_once = outside.len() == CLASSES - 1 && visit.weights.iter().all(|&weight| weight == 1.0);
                     assert!(objective.samples_classes() || all_once, "{objective}");

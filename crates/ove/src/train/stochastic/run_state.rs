@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::TracePoint;
+use crate::model::{LikelihoodPoint, TracePoint};
 use crate::train::early_stopping::EarlyStopping;
 use crate::train::optimizer::Pace;
 
@@ -24,6 +24,9 @@ pub(super) struct RunState {
     /// The paces of the weights and of the biases.
     pub paces: [Pace; 2],
     trace: Trace,
+    /// Estimates of the log likelihood at the end of each epoch.
+    #[serde(default)]
+    pub likelihood: Vec<LikelihoodPoint>,
     /// The sum of the objectives of this epoch's batches.
     epoch_sum: f64,
     pub early_stopping: EarlyStopping,
@@ -38,6 +41,7 @@ impl RunState {
             updates: 0,
             paces: Default::default(),
             trace,
+            likelihood: Vec::new(),
             epoch_sum: 0.0,
             early_stopping: EarlyStopping::default(),
         }
@@ -65,8 +69,8 @@ impl RunState {
             && self.early_stopping.epochs() <= self.passed
     }
 
-    pub fn into_trace(self) -> Vec<TracePoint> {
-        self.trace.points
+    pub fn into_traces(self) -> (Vec<TracePoint>, Vec<LikelihoodPoint>) {
+        (self.trace.points, self.likelihood)
     }
 }
 

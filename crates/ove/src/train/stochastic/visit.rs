@@ -23,4 +23,6 @@ pub(super) struct Visit<H> {
     pub scratch: Vec<f64>,
     /// The value of the objective.
     pub bound: f64,
+    /// For the normalised bound: the new number u of each label.
+    pub normalisers: Vec<f64>,
 }
