@@ -168,6 +168,7 @@ impl<'a> TreeRun<'a> {
             epochs: epochs as f64,
             updates: (self.examples.len() * epochs * self.options.trees) as u64,
             bound,
+            likelihood: None,
             learning_rate: None,
         }))
     }
