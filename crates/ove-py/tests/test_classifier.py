@@ -89,7 +89,7 @@ def test_with_many_classes_the_default_is_trees():
     assert not hasattr(model, "coef_") and not hasattr(model, "partial_fit")
     with pytest.raises(ValueError, match="trees cannot be trained further"):
         model.set_params(warm_start=True).fit(x, y)
-    assert model.score(x, y) > 0.99
+    assert model.score(x, y) > 0.97
     logs = model.predict_log_proba(x[:5])
     labels, probabilities = model.top_k(x[:5], k=2)
     np.testing.assert_allclose(np.exp(np.take_along_axis(logs, labels, axis=1)), probabilities, rtol=1e-4)
@@ -188,7 +188,7 @@ def test_learning_in_parts(rows):
     assert str(raised.value.__cause__) == "partial_fit needs the stochastic solver, got 'batch'"
 
 
-@pytest.mark.parametrize("settings", [{}, {"solver": "batch", "l2": 0.5}, {"scores": "factored", "rank": 3}])
+@pytest.mark.parametrize("settings", [{}, {"solver": "batch", "l2": 0.5}, {"scores": "factored", "rank": 3, "learning_rate": 0.5}])
 def test_a_loaded_model_goes_on_with_its_settings(rows, tmp_path, settings):
     x, y = rows
     ove.OneVsEachClassifier(**settings, random_state=3).fit(x, y).save(tmp_path / "model")

@@ -205,7 +205,7 @@ n_jobs, verbose, classes :
                     f"{longest} is what scikit-learn's ngram_range=(1, {longest}) gives"
                 )
             rows = _ove.fit_text(texts, as_json({name: getattr(self, name) for name in TEXT}), threads)
-        elif like is not None and hasattr(like, "like"):
+        elif isinstance(like, _ove.TextRows):
             rows = like.like(texts, threads)
         else:
             rows = self._model.text_rows(texts, threads)

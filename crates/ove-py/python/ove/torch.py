@@ -95,7 +95,7 @@ def _log_total(label: Tensor, negatives: Tensor, log_weights: Tensor) -> Tensor:
     return torch.logsumexp(F.pad(differences, (1, 0)), -1)
 
 
-class OneVsEachLoss(nn.Module):
+class OneVsEachLoss(nn.Module):  # type: ignore[misc]  # torch may not be installed
     """A softmax layer and its loss over very many classes.
 
     Parameters
