@@ -188,7 +188,7 @@ def test_learning_in_parts(rows):
     assert str(raised.value.__cause__) == "partial_fit needs the stochastic solver, got 'batch'"
 
 
-@pytest.mark.parametrize("settings", [{}, {"solver": "batch", "l2": 0.5}, {"scores": "factored", "rank": 3, "learning_rate": 0.5, "epochs": 60}])
+@pytest.mark.parametrize("settings", [{}, {"solver": "batch", "l2": 0.5}, {"scores": "factored", "rank": 3, "learning_rate": 0.1, "epochs": 60}])
 def test_a_loaded_model_goes_on_with_its_settings(rows, tmp_path, settings):
     x, y = rows
     ove.OneVsEachClassifier(**settings, random_state=3).fit(x, y).save(tmp_path / "model")
