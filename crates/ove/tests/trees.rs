@@ -260,7 +260,9 @@ fn the_preparation_is_divided_into_steps() {
         pieces.push(timed(&mut since));
     }
     let (longest, all) = (pieces.iter().max().unwrap(), pieces.iter().sum::<Duration>());
-    assert!(pieces.len() > 5 && *longest < all / 2, "{pieces:?}");
+    // On a fast machine the largest part is one slice of time, which Ctrl-C may wait for.
+    let slice = Duration::from_millis(250);
+    assert!(pieces.len() > 5 && *longest < (all / 2).max(slice), "{pieces:?}");
     // What is stopped there has nothing to save, and goes on from nothing.
     let fresh = || Training::new(Examples::of(&train), &options, Start::default()).unwrap();
     let mut resumed = fresh();

@@ -1,5 +1,5 @@
 //! The terms of a text, each by its hash: its words, then pairs of neighbours, then longer n-grams of words, then
-//! n-grams of characters ([`chars`](super::chars)).
+//! n-grams of characters ([`chars`]).
 //!
 //! ```text
 //! The cat sat, up to 2           →  the, cat, sat, the cat, cat sat
