@@ -15,10 +15,9 @@ use super::{Model, Ranking};
 use crate::data::Interactions;
 use crate::error::{Error, Result};
 use crate::options::RecommenderOptions;
-use crate::platform::math::lanes;
+use crate::platform::math::{product, products};
 use crate::platform::matrix::{PANEL, multiply, pack_rows_as_columns};
 use crate::platform::pool;
-use crate::platform::simd::vectorised;
 use crate::platform::top_k::Largest;
 use crate::scores::{Factored, Scores};
 
@@ -248,19 +247,4 @@ fn most_similar(table: &[f32], vector: &[f32], count: usize) -> Vec<Recommendati
     let mut largest = Largest::new(count);
     largest.offer(&scores, 0);
     listed(largest)
-}
-
-vectorised! {
-    /// The inner products of a vector with the rows of a table.
-    fn products(table: &[f32], vector: &[f32], out: &mut [f32]) {
-        for (out, row) in out.iter_mut().zip(table.chunks_exact(vector.len())) {
-            *out = lanes(vector, row, |a, b| a * b);
-        }
-    }
-}
-
-vectorised! {
-    fn product(a: &[f32], b: &[f32]) -> f32 {
-        lanes(a, b, |a, b| a * b)
-    }
 }

@@ -157,6 +157,31 @@ pub fn sparse_dot(indices: &[u32], values: &[f32], weight: impl Fn(u32) -> f32) 
     (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
 }
 
+vectorised! {
+    /// The inner product of two vectors.
+    pub fn product(a: &[f32], b: &[f32]) -> f32 {
+        lanes(a, b, |a, b| a * b)
+    }
+}
+
+vectorised! {
+    /// The inner products of a vector with the rows of a table.
+    pub fn products(table: &[f32], vector: &[f32], out: &mut [f32]) {
+        for (out, row) in out.iter_mut().zip(table.chunks_exact(vector.len())) {
+            *out = lanes(vector, row, |a, b| a * b);
+        }
+    }
+}
+
+vectorised! {
+    /// Adds a multiple of a vector to `out`.
+    pub fn add_scaled(out: &mut [f32], factor: f32, vector: &[f32]) {
+        for (out, number) in out.iter_mut().zip(vector) {
+            *out += factor * number;
+        }
+    }
+}
+
 /// Σ term(aᵢ, bᵢ) in eight lanes, for use within `vectorised` functions.
 #[inline(always)]
 pub fn lanes<A: Copy, B: Copy, S>(a: &[A], b: &[B], term: impl Fn(A, B) -> S) -> S

@@ -50,23 +50,8 @@ vectorised! {
             let length = DEPTH.min(depth - from);
             for (number, panel) in panels.chunks_exact(PANEL * depth).enumerate() {
                 let panel = &panel.as_chunks::<PANEL>().0[from..from + length];
-                for (block, out) in out.chunks_mut(ROWS * width).enumerate() {
-                    let a = &a[block * ROWS * stride + from..];
-                    if out.len() == ROWS * width {
-                        let sums = products_of_rows(a, stride, panel);
-                        for i in 0..ROWS {
-                            add(&mut out[i * width + number * PANEL..], &sums[i]);
-                        }
-                        continue;
-                    }
-                    for i in 0..out.len() / width {
-                        let mut sums = [0.0; PANEL];
-                        for k in 0..panel.len() {
-                            add_scaled(&mut sums, a[i * stride + k], &panel[k]);
-                        }
-                        add(&mut out[i * width + number * PANEL..], &sums);
-                    }
-                }
+                let four = |row: usize| products_of_rows(&a[row * stride + from..], stride, panel);
+                add_products(out, width, number, panel, four, |row, k| a[row * stride + from + k]);
             }
         }
     }
@@ -79,23 +64,38 @@ vectorised! {
         out.fill(0.0);
         for (number, panel) in panels.chunks_exact(PANEL * depth).enumerate() {
             let panel = panel.as_chunks::<PANEL>().0;
-            for (block, out) in out.chunks_mut(ROWS * width).enumerate() {
-                let first = first + block * ROWS;
-                if out.len() == ROWS * width {
-                    let sums = products_of_columns(&a[first..], stride, panel);
-                    for i in 0..ROWS {
-                        add(&mut out[i * width + number * PANEL..], &sums[i]);
-                    }
-                    continue;
-                }
-                for i in 0..out.len() / width {
-                    let mut sums = [0.0; PANEL];
-                    for k in 0..panel.len() {
-                        add_scaled(&mut sums, a[k * stride + first + i], &panel[k]);
-                    }
-                    add(&mut out[i * width + number * PANEL..], &sums);
-                }
+            let four = |row: usize| products_of_columns(&a[first + row..], stride, panel);
+            add_products(out, width, number, panel, four, |row, k| a[k * stride + first + row]);
+        }
+    }
+}
+
+/// Adds the products of all rows with a panel to its columns of `out`: those of `four` rows from a given one on at a
+/// time, and those of the last rows from the single elements of A.
+#[inline(always)]
+fn add_products(
+    out: &mut [f32],
+    width: usize,
+    number: usize,
+    panel: &[[f32; PANEL]],
+    four: impl Fn(usize) -> [[f32; PANEL]; ROWS],
+    element: impl Fn(usize, usize) -> f32,
+) {
+    for (block, out) in out.chunks_mut(ROWS * width).enumerate() {
+        let first = block * ROWS;
+        if out.len() == ROWS * width {
+            let sums = four(first);
+            for i in 0..ROWS {
+                add(&mut out[i * width + number * PANEL..], &sums[i]);
             }
+            continue;
+        }
+        for i in 0..out.len() / width {
+            let mut sums = [0.0; PANEL];
+            for (k, numbers) in panel.iter().enumerate() {
+                add_scaled(&mut sums, element(first + i, k), numbers);
+            }
+            add(&mut out[i * width + number * PANEL..], &sums);
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::data::Row;
 use crate::error::{Error, Result};
 use crate::io::tensors::Tensor;
 use crate::platform::mapped_slice::MappedSlice;
-use crate::platform::math::lanes;
+use crate::platform::math::{lanes, product};
 use crate::platform::memory::prefetch;
 use crate::platform::simd::vectorised;
 
@@ -119,12 +119,6 @@ vectorised! {
             }
             *score += lanes(hidden, vector, |a, b| a * b);
         }
-    }
-}
-
-vectorised! {
-    fn product(a: &[f32], b: &[f32]) -> f32 {
-        lanes(a, b, |a, b| a * b)
     }
 }
 

@@ -6,7 +6,7 @@
 use crate::bound::Objective;
 use crate::options::RecommenderOptions;
 use crate::platform::elementary::powf;
-use crate::platform::math::{exp_all, lanes, max_all};
+use crate::platform::math::{add_scaled, exp_all, max_all, product, products};
 use crate::platform::random::Stream;
 use crate::platform::simd::vectorised;
 use crate::scores::Factored;
@@ -167,28 +167,6 @@ pub(super) fn shares(
 fn to_unit(vector: &[f32]) -> (Vec<f32>, f32) {
     let inverse = 1.0 / product(vector, vector).sqrt().max(f32::MIN_POSITIVE);
     (vector.iter().map(|number| number * inverse).collect(), inverse)
-}
-
-vectorised! {
-    fn products(table: &[f32], vector: &[f32], out: &mut [f32]) {
-        for (out, row) in out.iter_mut().zip(table.chunks_exact(vector.len())) {
-            *out = lanes(vector, row, |a, b| a * b);
-        }
-    }
-}
-
-vectorised! {
-    fn product(a: &[f32], b: &[f32]) -> f32 {
-        lanes(a, b, |a, b| a * b)
-    }
-}
-
-vectorised! {
-    fn add_scaled(out: &mut [f32], factor: f32, vector: &[f32]) {
-        for (out, number) in out.iter_mut().zip(vector) {
-            *out += factor * number;
-        }
-    }
 }
 
 vectorised! {

@@ -22,7 +22,7 @@ use crate::bound::Objective;
 use crate::data::Interactions;
 use crate::options::RecommenderOptions;
 use crate::platform::elementary::ln;
-use crate::platform::math::{exp_all, lanes, max_all};
+use crate::platform::math::{add_scaled, exp_all, lanes, max_all, product};
 use crate::platform::matrix::{PANEL, multiply, multiply_transposed, pack_rows, pack_rows_as_columns};
 use crate::platform::random::Stream;
 use crate::platform::simd::vectorised;
@@ -402,22 +402,8 @@ vectorised! {
 }
 
 vectorised! {
-    fn product(a: &[f32], b: &[f32]) -> f32 {
-        lanes(a, b, |a, b| a * b)
-    }
-}
-
-vectorised! {
     fn sum(numbers: &[f32]) -> f32 {
         lanes(numbers, numbers, |a, _| a)
-    }
-}
-
-vectorised! {
-    fn add_scaled(out: &mut [f32], factor: f32, vector: &[f32]) {
-        for (out, number) in out.iter_mut().zip(vector) {
-            *out += factor * number;
-        }
     }
 }
 

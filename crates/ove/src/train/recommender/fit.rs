@@ -103,7 +103,11 @@ pub fn fit_recommender(
         } else if options.epochs.is_none() && validation.is_none() {
             options.epochs = Some(choose(data, &options, watch)?);
         }
-        run(data, &options, validation, saved, watch)
+        let mut training = RecommenderTraining::new(data, &options)?;
+        if let Some(saved) = saved {
+            training.restore(saved)?;
+        }
+        run(training, options.epochs.is_none(), validation, watch)
     })
 }
 
@@ -137,18 +141,13 @@ fn choose(data: &Interactions, options: &RecommenderOptions, watch: &mut WatchRe
     Ok(best.epoch)
 }
 
+/// Advances a run to its end; if it `stops`, to where the recall of the validation interactions stops improving.
 fn run(
-    data: &Interactions,
-    options: &RecommenderOptions,
+    mut training: RecommenderTraining<'_>,
+    stops: bool,
     validation: Option<&Interactions>,
-    saved: Option<&Saved>,
     watch: &mut WatchRecommender<'_>,
 ) -> Result<Model> {
-    let mut training = RecommenderTraining::new(data, options)?;
-    if let Some(saved) = saved {
-        training.restore(saved)?;
-    }
-    let stops = options.epochs.is_none();
     let mut best: Option<Best> = None;
     while let Some(progress) = training.step()? {
         if let Some(validation) = validation

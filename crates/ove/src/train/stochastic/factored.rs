@@ -18,7 +18,7 @@ use super::visit::Visit;
 use crate::data::{Examples, Row, Rows};
 use crate::error::Result;
 use crate::options::{FactoredOptions, StepKind};
-use crate::platform::math::lanes;
+use crate::platform::math::{lanes, product};
 use crate::platform::memory::prefetch;
 use crate::platform::random::Stream;
 use crate::platform::simd::vectorised;
@@ -341,12 +341,6 @@ vectorised! {
                 *sum += derivative * number;
             }
         }
-    }
-}
-
-vectorised! {
-    fn product(a: &[f32], b: &[f32]) -> f32 {
-        lanes(a, b, |a, b| a * b)
     }
 }
 
