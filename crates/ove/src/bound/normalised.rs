@@ -18,6 +18,7 @@
 //! The gradient is taken at the new u, which contains the same Ĝ: no weight e^{d_m − u} exceeds 1/ρ, however stale u is.
 //! The value is that of the old u, which does not depend on the classes drawn now, so that its estimate is unbiased.
 
+use super::multilabel::sum_over_labels;
 use crate::platform::elementary::{exp, ln, ln_1p};
 
 /// The normalised bound at `u`; overwrites the scores with derivatives, as [`super::objective`] describes.
@@ -79,28 +80,13 @@ pub(crate) struct Visited<'a> {
 /// [`Objective::of_labels`](super::Objective::of_labels), with derivatives at the new numbers.
 pub(crate) fn update_labels(scores: &mut [f64], visited: &Visited<'_>, us: &mut [f64], scratch: &mut Vec<f64>) -> f64 {
     let Visited { label_weights, inside, weights, rate } = *visited;
-    let (labels, rest) = scores.split_at_mut(label_weights.len());
-    if rest.is_empty() {
-        // Every class is a label: there are no negatives.
-        labels.fill(0.0);
-        return 0.0;
-    }
-    scratch.clear();
-    scratch.resize(1 + 2 * rest.len(), 0.0);
-    let (own, sums) = scratch.split_at_mut(1 + rest.len());
-    let mut bound = 0.0;
-    for ((label, &label_weight), u) in labels.iter_mut().zip(label_weights).zip(us) {
-        own[0] = *label;
-        own[1..].copy_from_slice(rest);
-        let log_total = log_total(own, inside, weights);
-        bound += label_weight * value(log_total, *u);
+    sum_over_labels(scores, label_weights, scratch, |label, scores| {
+        let (log_total, u) = (log_total(scores, inside, weights), &mut us[label]);
+        let value = value(log_total, *u);
         *u = running_mean(*u, log_total, rate);
-        derivatives(own, inside, weights, *u);
-        *label = label_weight * own[0];
-        sums.iter_mut().zip(&own[1..]).for_each(|(sum, derivative)| *sum += label_weight * derivative);
-    }
-    rest.copy_from_slice(sums);
-    bound
+        derivatives(scores, inside, weights, *u);
+        value
+    })
 }
 
 /// log((1 − ρ) e^u + ρ e^v).
