@@ -313,6 +313,25 @@ proptest! {
     }
 }
 
+/// Lines that are skipped before the first row are counted, also where they are a piece of their own.
+#[test]
+fn pieces_of_json_lines_count_what_is_skipped_before_the_first_row() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("a.jsonl");
+    fs::write(&path, b"not \xff UTF-8\n\n{\"text\": \"one\", \"label\": \"a\"}\nnot \xff either\n").unwrap();
+    let options = ReadOptions { on_error: OnError::Skip, ..ReadOptions::default() };
+    let whole = read_texts(&path, &options).unwrap();
+    assert_eq!((whole.len(), whole.skipped.count()), (1, 2));
+    for size in [1, 20, 1000] {
+        let mut pieces = Pieces::open(&path, &options, size).unwrap();
+        let (mut rows, mut skipped) = (0, 0);
+        while let Some(Input::Texts(texts)) = pieces.next_piece().unwrap() {
+            (rows, skipped) = (rows + texts.len(), skipped + texts.skipped.count());
+        }
+        assert_eq!((rows, skipped), (1, 2), "pieces of {size} bytes");
+    }
+}
+
 /// Parts that are read in parallel, with quoted line ends where they are cut.
 #[test]
 fn long_tables_are_read_as_short_ones() {

@@ -31,7 +31,8 @@ pub(super) fn read(source: Source, options: &ReadOptions, known: &mut Option<Lay
     if known.is_none() {
         *known = layout(&content, options)?;
     }
-    let Some(layout) = known else { return Ok(Texts::default()) };
+    // Without a row, all lines are blank or were skipped, and the next part of the file may have the first row.
+    let Some(layout) = known else { return content.texts(options, |_, _| Ok(())) };
     let used = layout.used();
     let read_line = |line: &Line, piece: &mut Piece| match line.text.trim_ascii().is_empty() {
         true => Ok(()),
