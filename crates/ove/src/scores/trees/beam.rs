@@ -1,6 +1,7 @@
 //! Beam search over the leaves, batched: many rows at a time, leaf by leaf, so that a leaf stays in a cache.
 
 use std::borrow::Cow;
+use std::iter;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -69,6 +70,14 @@ impl TreeScores {
     /// Whether a leaf is in the beam.
     pub fn has_searched(&self, leaf: usize) -> bool {
         self.searched.numbers.binary_search(&(leaf as u16)).is_ok()
+    }
+
+    /// The leaves outside the beam, in increasing order.
+    pub fn unsearched(&self) -> impl Iterator<Item = usize> {
+        let searched = self.searched.numbers.iter().map(|&leaf| usize::from(leaf));
+        let ends = searched.clone().chain([self.root.len()]);
+        let starts = iter::once(0).chain(searched.map(|leaf| leaf + 1));
+        starts.zip(ends).flat_map(|(start, end)| start..end)
     }
 
     /// −E of the classes of a leaf, calibrated as those that are there; computed if the leaf was not scored yet.

@@ -99,8 +99,10 @@ impl Trees {
 
     /// The most votes of a tree for a class whose leaf it did not search.
     fn most_unsearched(&self, scores: &TreeScores) -> f32 {
-        let unsearched = (0..scores.root.len()).filter(|&leaf| !scores.has_searched(leaf));
-        let of_root = unsearched.map(|leaf| scores.root[leaf]).fold(f32::NEG_INFINITY, f32::max);
+        if let Calibration::Logistic(_) = self.calibration {
+            return 0.0;
+        }
+        let of_root = scores.unsearched().map(|leaf| scores.root[leaf]).fold(f32::NEG_INFINITY, f32::max);
         exp(unsearched_vote(of_root, self.classes / scores.root.len().max(1), &self.calibration).into()) as f32
     }
 }

@@ -44,8 +44,7 @@ impl Trees {
             }
             buffer.clone_from(&scores.root);
             exp_all(&mut buffer);
-            let others = buffer.iter().enumerate().filter(|&(leaf, _)| !scores.has_searched(leaf));
-            sum + f64::from(tail) * others.map(|(_, &vote)| f64::from(vote)).sum::<f64>()
+            sum + f64::from(tail) * scores.unsearched().map(|leaf| f64::from(buffer[leaf])).sum::<f64>()
         };
         let sum: f64 = self.trees.iter().zip(found.trees()).map(of_tree).sum();
         sum / self.trees.len() as f64
@@ -87,7 +86,7 @@ impl Trees {
         let trees = self.trees.len() as f64;
         out.fill(0.0);
         for (tree, scores) in self.trees.iter().zip(found.trees()) {
-            for leaf in (0..scores.root.len()).filter(|&leaf| !scores.has_searched(leaf)) {
+            for leaf in scores.unsearched() {
                 let is_candidate = |class: u32| is_candidate[class as usize];
                 let add = &mut |class: u32, share: f64| out[class as usize] += share / trees;
                 share_leaf(tree, scores, leaf, row, calibration, &is_candidate, add);
