@@ -6,19 +6,23 @@ use std::mem::discriminant;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use ove::data::Interactions;
 use ove::io::read::label_names;
-use ove::io::read::{Columns, Format, Input, OnError, Pieces, ReadOptions, Skipped, read_any, read_bytes};
+use ove::io::read::{
+    Columns, Format, Input, OnError, Pieces, ReadOptions, Skipped, read_any, read_bytes, read_interactions_bytes,
+};
+use ove::options::RecommenderOptions;
 use ove::platform::digest::Digest;
 use ove::text::{CharRange, Language, Text, TextOptions};
 use ove::train::checkpoint::Saved;
-use ove::train::{Start, Training};
+use ove::train::{RecommenderTraining, Start, Training};
 use ove::{Dataset, Error, Examples, Labels, Model, TrainOptions, synthetic, with_threads};
 
 /// A target: its name, which is that of its corpus too, and what it does.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 16] = [
+pub const TARGETS: [Target; 17] = [
     ("any", any),
     ("arff", arff),
     ("cache", cache),
@@ -26,6 +30,7 @@ pub const TARGETS: [Target; 16] = [
     ("csv", csv),
     ("fasttext", fasttext),
     ("idx", idx),
+    ("interactions", interactions),
     ("jsonl", jsonl),
     ("label_names", names_of_classes),
     ("libsvm", libsvm),
@@ -69,6 +74,35 @@ pub fn fasttext(bytes: &[u8]) {
 /// The IDX reader.
 pub fn idx(bytes: &[u8]) {
     reader(Some(Format::Idx), bytes);
+}
+
+/// The reader of interactions: what it accepts is sound, and is accepted as a whole if lines may be skipped.
+pub fn interactions(bytes: &[u8]) {
+    let read = |on_error| read_interactions_bytes("fuzz".as_ref(), bytes.to_vec(), on_error);
+    match (read(OnError::Stop), read(OnError::Skip)) {
+        (Ok(whole), Ok(skipped)) => {
+            check_interactions(&whole);
+            assert_eq!(whole, skipped, "nothing is skipped");
+        }
+        (Ok(_), _) => panic!("skipping bad lines makes a good file bad"),
+        (Err(error), Ok(data)) => {
+            check_interactions(&data);
+            assert!(data.skipped.count() > 0, "{error}");
+        }
+        (Err(error), _) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+fn check_interactions(data: &Interactions) {
+    assert!(data.pairs() > 0 && data.users.len() == data.len());
+    assert_eq!(data.users.iter().collect::<BTreeSet<_>>().len(), data.len(), "each user once");
+    assert_eq!(data.item_names.iter().collect::<BTreeSet<_>>().len(), data.item_count(), "each item once");
+    for user in 0..data.len() {
+        let (items, weights) = (data.items_of(user), data.weights_of(user));
+        assert!(items.is_sorted_by(|a, b| a < b) && items.len() == weights.len());
+        assert!(items.last().is_none_or(|&last| (last as usize) < data.item_count()));
+        assert!(weights.iter().all(|&weight| weight.is_finite() && weight > 0.0), "{weights:?}");
+    }
 }
 
 /// The reader of label names: every class once, each with a name.
@@ -293,8 +327,25 @@ pub fn model(bytes: &[u8]) {
         if let Some(text) = &model.card.text {
             let _ = text.rows(&["one two three two"]);
         }
+        if model.features() > 0 {
+            recommend(&model);
+        }
     }
     let _ = std::fs::remove_file(&*FILE);
+}
+
+/// What a program does with a recommender, if the model is one.
+fn recommend(model: &Model) {
+    let Ok(recommender) = model.recommender() else { return };
+    let users: Vec<u32> = (0..model.features().min(9) as u32).collect();
+    for top in recommender.recommend(&users, 3) {
+        assert!(top.iter().all(|one| (one.item as usize) < model.classes()));
+    }
+    let _ = (recommender.similar_items(0, 3), recommender.similar_users(0, 3));
+    let _ = recommender.fold_in(&[(0, 1.0)]);
+    let items = recommender.seen().items_of(0).iter().copied();
+    let items: Vec<(u32, f32)> = items.zip(recommender.seen().weights_of(0).iter().copied()).collect();
+    let _ = recommender.explain(&items, 0);
 }
 
 /// The columns of a cache, in the order of [`COLUMNS`]: two bytes that say how many features there are, then for each
@@ -393,10 +444,24 @@ pub fn checkpoint_rows() -> Dataset {
     synthetic::plane(5, 0)
 }
 
+/// The settings of the recommender that checkpoints are tried on.
+pub const RECOMMENDER: &str = r#"{"rank": 2, "epochs": 2, "batch": 4, "negatives": 3}"#;
+
+/// Its interactions.
+pub fn checkpoint_interactions() -> Interactions {
+    synthetic::interactions(9, 6, 2, 0)
+}
+
+/// A run of the recommender, at its start.
+pub fn recommender_run(data: &Interactions) -> RecommenderTraining<'_> {
+    let options = RecommenderOptions::from_settings(&serde_json::from_str(RECOMMENDER).unwrap()).unwrap();
+    RecommenderTraining::new(data, &options).unwrap()
+}
+
 /// A checkpoint, and the runs that go on from it: as it is, and with the right sum, which would only hide what else is
 /// wrong.
 pub fn checkpoint(bytes: &[u8]) {
-    let data = checkpoint_rows();
+    let (data, chosen) = (checkpoint_rows(), checkpoint_interactions());
     let before = &bytes[..bytes.len().saturating_sub(8)];
     let mended = [before, &Digest::of(before).to_le_bytes()].concat();
     for bytes in [bytes, &mended] {
@@ -408,6 +473,11 @@ pub fn checkpoint(bytes: &[u8]) {
                 let _ = training.step();
                 let _ = training.finish();
             }
+        }
+        let mut training = recommender_run(&chosen);
+        if training.restore(&saved).is_ok() {
+            let _ = training.step();
+            let _ = training.finish();
         }
     }
     let _ = std::fs::remove_file(&*FILE);

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use ove::Model;
 use ove::platform::digest::Digest;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The place of the checksum, which is that of all bytes after it.
 const CHECKSUM: Range<usize> = 37..53;
@@ -28,4 +29,30 @@ pub fn signed(mut file: Vec<u8>) -> Vec<u8> {
         file[CHECKSUM].copy_from_slice(sum.as_bytes());
     }
     file
+}
+
+/// The file of trees with a second stage: two rivals, and for class k a weight of 1 for the first feature and of −½ for
+/// the feature k + 1.
+pub fn with_second_stage(trees: &Model) -> Vec<u8> {
+    let bytes = trees.to_bytes();
+    let (mut header, data) = parts(&bytes);
+    let mut data = data.to_vec();
+    let classes = trees.classes() as u32;
+    let words = |words: Vec<u32>| words.into_iter().flat_map(u32::to_le_bytes).collect::<Vec<u8>>();
+    let floats = [2.0f32, 0.5, 1.5].into_iter().flat_map(f32::to_le_bytes).collect();
+    let starts = words((0..=classes).map(|k| 2 * k).collect());
+    let features = words((0..classes).flat_map(|k| [0, k + 1]).collect());
+    // 1 and −½ as bf16.
+    let weights = (0..classes).flat_map(|_| [0x80, 0x3f, 0x00, 0xbf]).collect();
+    for (name, dtype, length, bytes) in [
+        ("second_stage", "F32", 3, floats),
+        ("class_starts", "U32", classes + 1, starts),
+        ("class_features", "U32", 2 * classes, features),
+        ("class_weights", "BF16", 2 * classes, weights),
+    ] {
+        let at = data.len();
+        data.extend::<Vec<u8>>(bytes);
+        header[name] = json!({ "dtype": dtype, "shape": [length], "data_offsets": [at, data.len()] });
+    }
+    joined(&header, &data)
 }

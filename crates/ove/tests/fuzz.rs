@@ -12,9 +12,10 @@ use ove::platform::random::Stream;
 use ove::text::TextOptions;
 use ove::train::checkpoint::Saved;
 use ove::train::{Start, Training};
-use ove::{Dataset, Examples};
+use ove::{Dataset, Examples, Model};
 use serde_json::json;
 
+use crate::file_parts::with_second_stage;
 use crate::fitted::{self, with};
 
 /// Inputs that are made for each target.
@@ -54,6 +55,20 @@ fn made(corpus: &[Vec<u8>], random: &mut Stream) -> Vec<u8> {
     bytes
 }
 
+/// `fuzz/run` runs every program of fuzz/fuzz_targets.
+#[test]
+fn every_target_has_a_program() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
+    let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+    let mut programs: Vec<String> = fs::read_dir(folder.join("fuzz_targets"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    programs.sort();
+    assert_eq!(programs, targets::TARGETS.map(|(name, _)| name));
+    assert!(programs.iter().all(|name| manifest.contains(&format!("path = \"fuzz_targets/{name}.rs\""))));
+}
+
 #[test]
 fn every_target_takes_what_is_made_from_its_corpus() {
     for (number, (name, run)) in targets::TARGETS.into_iter().enumerate() {
@@ -89,12 +104,20 @@ fn model_seeds() -> Vec<(&'static str, Vec<u8>)> {
     };
     let mut pruned = model(json!({ "scores": "linear" }));
     pruned.prune(0.05).unwrap();
+    let trees = model(json!({ "trees": 2 }));
+    let second_stage = Model::from_bytes(&with_second_stage(&trees)).unwrap();
+    let chosen = targets::checkpoint_interactions();
+    let mut training = targets::recommender_run(&chosen);
+    while training.step().unwrap().is_some() {}
+    let recommender = training.finish().unwrap();
     let seeds = [
         ("linear", model(json!({ "scores": "linear" }))),
         ("hashed", model(json!({ "cells": 9 }))),
         ("pruned", pruned),
         ("factored", model(json!({ "rank": 2 }))),
-        ("trees", model(json!({ "trees": 2 }))),
+        ("trees", trees),
+        ("secondstage", second_stage),
+        ("recommender", recommender),
         ("text", of_text(json!({ "scores": "linear" }))),
         ("texttrees", of_text(json!({ "trees": 1 }))),
     ];
@@ -111,7 +134,13 @@ fn checkpoint_seeds() -> Vec<(&'static str, Vec<u8>)> {
         training.save(&folder.path().join(name)).unwrap();
         (name, fs::read(folder.path().join(name)).unwrap())
     };
-    targets::RUNS.map(seed).into()
+    let mut seeds: Vec<_> = targets::RUNS.map(seed).into();
+    let chosen = targets::checkpoint_interactions();
+    let mut training = targets::recommender_run(&chosen);
+    training.step().unwrap();
+    training.save(&folder.path().join("recommender")).unwrap();
+    seeds.push(("recommender", fs::read(folder.path().join("recommender")).unwrap()));
+    seeds
 }
 
 /// Where the layout of a file changes, its seeds are made anew: `cargo test -p ove --test all make_seeds -- --ignored`.
@@ -141,11 +170,15 @@ fn seeds_of_models_are_models() {
 #[test]
 fn seeds_of_checkpoints_are_checkpoints() {
     let data = targets::checkpoint_rows();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/checkpoint");
     for (name, settings) in targets::RUNS {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/checkpoint").join(name);
+        let path = folder.join(name);
         let options = targets::options(settings);
         let mut training = Training::new(Examples::of(&data), &options, Start::default()).unwrap();
         training.restore(&Saved::open(&path).unwrap()).unwrap();
     }
-    assert_eq!(corpus("checkpoint").len(), targets::RUNS.len());
+    let chosen = targets::checkpoint_interactions();
+    let saved = Saved::open(&folder.join("recommender")).unwrap();
+    targets::recommender_run(&chosen).restore(&saved).unwrap();
+    assert_eq!(corpus("checkpoint").len(), targets::RUNS.len() + 1);
 }

@@ -13,11 +13,13 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use file_parts::{joined, parts, signed};
+use file_parts::{joined, parts, signed, with_second_stage};
+use ove::options::RecommenderOptions;
 use ove::platform::random::Stream;
 use ove::scores::{Factored, Linear};
-use ove::synthetic::{Sparse, sparse};
+use ove::synthetic::{Sparse, interactions, sparse};
 use ove::text::{Text, TextOptions};
+use ove::train::RecommenderTraining;
 use ove::{Dataset, Model, Scores};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -68,14 +70,28 @@ fn models() -> Vec<(&'static str, Model)> {
     let texts: Vec<&str> = words.iter().map(String::as_str).collect();
     let text_options = TextOptions { min_df: 1, ..TextOptions::default() };
     of_text.card.text = Some(Text::fit(&text_options, &texts).unwrap().0);
+    let trees = model(json!({ "trees": 2, "epochs": 3 }));
+    let second_stage = Model::from_bytes(&with_second_stage(&trees)).unwrap();
     vec![
         ("linear", model(json!({ "scores": "linear" }))),
         ("hashed", model(json!({ "cells": 30 }))),
         ("pruned", pruned),
         ("text", of_text),
         ("factored", model(json!({ "rank": 3 }))),
-        ("trees", model(json!({ "trees": 2, "epochs": 3 }))),
+        ("trees", trees),
+        ("second stage", second_stage),
+        ("recommender", recommender()),
     ]
+}
+
+/// A recommender of six items for twelve users, who are its features.
+fn recommender() -> Model {
+    let data = interactions(12, 6, 2, 0);
+    let settings = json!({ "rank": 3, "epochs": 2, "batch": 4, "negatives": 3 });
+    let options = RecommenderOptions::from_settings(&settings).unwrap();
+    let mut training = RecommenderTraining::new(&data, &options).unwrap();
+    while training.step().unwrap().is_some() {}
+    training.finish().unwrap()
 }
 
 fn saved(model: &Model, folder: &Path) -> Vec<u8> {
@@ -109,6 +125,14 @@ fn use_model(model: &Model) {
     }
     if let Some(text) = &model.card.text {
         let _ = text.rows(&["word1 word2 word3"]);
+    }
+    if let Ok(recommender) = model.recommender()
+        && model.features() == 12
+    {
+        let _ = (recommender.recommend(&[2], 3), recommender.recommend(&[0, 1, 2, 3, 4, 5], 3));
+        let _ = (recommender.similar_items(1, 3), recommender.similar_users(1, 3));
+        let _ = (recommender.fold_in(&[(0, 1.0), (3, 2.0)]), recommender.explain(&[(0, 1.0)], 2));
+        let _ = recommender.measure(recommender.seen(), recommender.seen(), &[3]);
     }
 }
 
@@ -203,7 +227,7 @@ fn numbers_that_no_model_has() {
         }
         let mut hashed = header.clone();
         hashed["__metadata__"]["hashed_features"] = u64::MAX.to_string().into();
-        assert!(try_out(&path, &joined(&hashed, data)).is_err() || ["trees", "pruned", "factored"].contains(&kind));
+        assert!(try_out(&path, &joined(&hashed, data)).is_err() || !["linear", "hashed", "text"].contains(&kind));
     }
 }
 
@@ -280,10 +304,60 @@ fn counts_out_of_proportion_to_the_file() {
             }
         }
         // Longer vectors than there are.
-        if kind == "factored" {
+        if kind == "factored" || kind == "recommender" {
             refused("rank", &with_card(&|card| card["options"]["scores"]["rank"] = most.into()), data);
         }
+        // Numbers of rivals that are no counts, and factors that are not finite and positive.
+        if kind == "second stage" {
+            let at = header["second_stage"]["data_offsets"][0].as_u64().unwrap() as usize;
+            for (place, number) in
+                [(0, 0.0), (0, 1.5), (0, 1e9), (0, f32::NAN), (1, -1.0), (1, f32::INFINITY), (2, 0.0)]
+            {
+                let mut changed = data.to_vec();
+                changed[at + 4 * place..][..4].copy_from_slice(&number.to_le_bytes());
+                let reason = refused("second stage", &header, &changed);
+                assert!(reason.contains("a second stage with"), "{number}: {reason}");
+            }
+        }
+        // Settings that no training has, users without interactions and interactions without items.
+        if kind == "recommender" {
+            for (name, value) in [("temperature", json!(0.0)), ("objective", json!("softmax")), ("rank", json!(0))] {
+                let reason =
+                    refused(name, &with_card(&|card| card["recommender"]["options"][name] = value.clone()), data);
+                assert!(reason.contains(&format!("`{name}` must be")), "{reason}");
+            }
+            let users = with_card(&|card| card["feature_names"] = json!(["one", "two"]));
+            assert!(refused("users", &users, data).ends_with("2 feature names for 12 features"));
+            let tensor = |name: &str| header[name]["data_offsets"][0].as_u64().unwrap() as usize;
+            for (name, word, expected) in [
+                ("seen_offsets", u32::MAX, "interactions that do not belong to their users"),
+                ("seen_items", 6, "interactions with items that are unknown or out of order"),
+                ("seen_weights", 0, "interactions with weights that are not positive numbers"),
+            ] {
+                let mut changed = data.to_vec();
+                changed[tensor(name)..][..4].copy_from_slice(&word.to_le_bytes());
+                let reason = refused(name, &header, &changed);
+                assert!(reason.ends_with(expected), "{reason}");
+            }
+        }
     }
+}
+
+/// A number of rivals needs memory in proportion to the classes that there are.
+#[test]
+fn many_rivals_need_little_memory() {
+    let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("model");
+    let bytes = with_second_stage(&fitted::model(&data(), json!({ "trees": 2, "epochs": 3 })));
+    let (header, tensors) = parts(&bytes);
+    let (mut tensors, at) = (tensors.to_vec(), header["second_stage"]["data_offsets"][0].as_u64().unwrap() as usize);
+    tensors[at..at + 4].copy_from_slice(&16_777_216.0f32.to_le_bytes());
+    fs::write(&path, joined(&header, &tensors)).unwrap();
+    let (model, data) = (Model::load(&path).unwrap(), data());
+    let (found, peak) = peak_of(|| model.top_k(data.rows(), 6));
+    assert_eq!(found.len(), data.len());
+    assert!(peak < 8 << 20, "{peak} bytes");
 }
 
 /// The most features that a small file may have: looking at all of them takes neither long nor much memory.

@@ -225,7 +225,7 @@ fn parse_model(source: &Source) -> std::result::Result<Model, String> {
         *text = parse_text(*text.options(), &file, features)?;
     }
     if let Some(recommender) = &mut card.recommender {
-        recommender.seen = recommender::parse(&file, &scores)?;
+        recommender.seen = recommender::parse(&recommender.options, &file, &scores)?;
     }
     Ok(Model { scores, card })
 }

@@ -5,6 +5,7 @@ use safetensors::{Dtype, SafeTensors};
 use crate::data::Interactions;
 use crate::io::tensors::{self, Tensor};
 use crate::model::Recommender;
+use crate::options::RecommenderOptions;
 use crate::scores::Scores;
 
 /// The tensors of the file.
@@ -19,7 +20,12 @@ pub(super) fn tensors(recommender: &Recommender) -> Vec<Tensor<'_>> {
 }
 
 /// Reads the interactions; each must be of a user and an item that the scores have.
-pub(super) fn parse(file: &SafeTensors<'_>, scores: &Scores) -> Result<Interactions, String> {
+pub(super) fn parse(
+    options: &RecommenderOptions,
+    file: &SafeTensors<'_>,
+    scores: &Scores,
+) -> Result<Interactions, String> {
+    options.check().map_err(|e| e.to_string())?;
     let Scores::Factored(factored) = scores else {
         return Err("a recommender whose scores are not factored".into());
     };
