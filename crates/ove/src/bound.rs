@@ -2,6 +2,7 @@
 
 pub(crate) mod all_classes;
 pub mod events;
+mod label_sum;
 mod multilabel;
 pub(crate) mod negatives;
 pub mod normalised;

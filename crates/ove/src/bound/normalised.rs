@@ -18,7 +18,7 @@
 //! The gradient is taken at the new u, which contains the same Ĝ: no weight e^{d_m − u} exceeds 1/ρ, however stale u is.
 //! The value is that of the old u, which does not depend on the classes drawn now, so that its estimate is unbiased.
 
-use super::multilabel::sum_over_labels;
+use super::label_sum::sum_over_labels;
 use crate::platform::elementary::{exp, ln, ln_1p};
 
 /// The normalised bound at `u`; overwrites the scores with derivatives, as [`super::objective`] describes.
