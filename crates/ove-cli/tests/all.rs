@@ -9,8 +9,6 @@ mod demo;
 mod estimate;
 mod evaluate;
 mod generate;
-#[cfg(target_os = "linux")]
-mod hostile;
 mod inspect;
 mod names;
 mod overwriting;
