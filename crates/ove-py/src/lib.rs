@@ -4,6 +4,7 @@
 mod bounds;
 mod errors;
 mod model;
+mod recommender;
 mod rows;
 mod settings;
 mod text;
@@ -18,6 +19,8 @@ mod _ove {
     use super::bounds::{estimate, log_softmax_bound};
     #[pymodule_export]
     use super::model::Model;
+    #[pymodule_export]
+    use super::recommender::{Recommender, fit_recommender};
     #[pymodule_export]
     use super::settings::defaults;
     #[pymodule_export]

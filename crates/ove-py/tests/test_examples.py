@@ -80,6 +80,6 @@ def test_the_page_for_newcomers(tmp_path):
     program = "\n".join(block.split("```")[0] for block in page.split("```python\n")[1:])
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    for shown in ("[['sea' 'wood']\n ['wood' 'sea']]", "('tree', -", "sampled-softmax frequency", "[0.75 0.25]"):
+    for shown in ("[['sea' 'wood']\n ['wood' 'sea']]", "('tree', -", "sampled-softmax frequency", "[1 1 1]\nTrue\nTrue", "[0.75 0.25]"):
         assert shown in done.stdout
     assert (tmp_path / "reliability.png").stat().st_size > 1000

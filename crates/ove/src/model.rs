@@ -16,7 +16,7 @@ pub use card::{Card, HeldOutPoint, LikelihoodPoint, TracePoint};
 pub use evaluation::{Bin, Confused, Evaluation};
 pub use predict::LargestWeights;
 pub use ranking::{Mean, Ranking, RankingAt};
-pub use recommender::{Recommendation, Recommender, Recommending};
+pub use recommender::{Prepared, Recommendation, Recommender, Recommending};
 
 /// A trained model, as in a model file.
 ///

@@ -8,19 +8,30 @@
 [['cat', 'dog']]
 
 `OneVsEachClassifier` takes rows of numbers, `TextClassifier` texts, `CategoricalEstimator` no features; they are
-estimators of scikit-learn. `load` reads a model that `save` or the command line wrote. `log_softmax_bound` gives the
+estimators of scikit-learn. `Recommender` recommends items to users, and `ove.evaluation` measures how well. `load` reads a model that `save` or the command line wrote. `log_softmax_bound` gives the
 bounds for scores from other models, and `ove.plot` shows the course of training and the calibration of probabilities.
 """
 
 from importlib.metadata import version
 
-from ove import plot
+from ove import evaluation, plot
 from ove._bounds import log_softmax_bound
 from ove._categorical import CategoricalEstimator
 from ove._classifier import OneVsEachClassifier
 from ove._doubts import DataWarning
 from ove._load import load
+from ove._recommender import Recommender
 from ove._text import TextClassifier
 
 __version__ = version("ove")
-__all__ = ["CategoricalEstimator", "DataWarning", "OneVsEachClassifier", "TextClassifier", "load", "log_softmax_bound", "plot"]
+__all__ = [
+    "CategoricalEstimator",
+    "DataWarning",
+    "OneVsEachClassifier",
+    "Recommender",
+    "TextClassifier",
+    "evaluation",
+    "load",
+    "log_softmax_bound",
+    "plot",
+]

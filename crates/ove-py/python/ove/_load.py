@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from typing import Any, Literal
@@ -11,13 +12,14 @@ import numpy.typing as npt
 
 from ove import _ove
 from ove._classifier import OneVsEachClassifier
+from ove._recommender import Recommender
 from ove._settings import params_of
 from ove._text import TextClassifier
 
 
 def load(
     path: str | os.PathLike[str], *, labels: Literal["int", "str"] | None = None
-) -> OneVsEachClassifier | TextClassifier:
+) -> OneVsEachClassifier | TextClassifier | Recommender:
     """Reads a model that `save` or the command line wrote.
 
     Parameters
@@ -28,10 +30,13 @@ def load(
 
     Returns
     -------
-    OneVsEachClassifier or TextClassifier
-        The latter if the model was trained on texts. Its parameters are the settings that the model was trained with.
+    OneVsEachClassifier, TextClassifier or Recommender
+        A `TextClassifier` if the model was trained on texts, a `Recommender` if on interactions. Its parameters are the
+        settings that the model was trained with.
     """
     model = _ove.Model.load(path)
+    if json.loads(model.card()).get("recommender") is not None:
+        return Recommender.load(path)
     estimator: Any = OneVsEachClassifier()
     card = estimator._take(model, np.empty(0))
     classes = _labels(card["classes"], labels)

@@ -7,9 +7,20 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-from ove._types import Matrix
+from ove._types import Interactions, Matrix
 
-__all__ = ["Model", "TextRows", "defaults", "estimate", "fit_text", "log_softmax_bound", "many_classes", "train"]
+__all__ = [
+    "Model",
+    "Recommender",
+    "TextRows",
+    "defaults",
+    "estimate",
+    "fit_recommender",
+    "fit_text",
+    "log_softmax_bound",
+    "many_classes",
+    "train",
+]
 
 @final
 class TextRows:
@@ -49,6 +60,36 @@ class Model:
     def unknown_rows(self, rows: Matrix) -> int: ...
     def explain(self, rows: Matrix, class_: int, /) -> list[tuple[int, str | None, float]]: ...
 
+@final
+class Recommender:
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Recommender: ...
+    @staticmethod
+    def from_bytes(bytes: bytes) -> Recommender: ...
+    def save(self, path: str | os.PathLike[str]) -> None: ...
+    def to_bytes(self) -> bytes: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    def card(self) -> str: ...
+    def factors(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]: ...
+    def fold_in(self, data: Interactions, threads: int) -> npt.NDArray[np.float32]: ...
+    def fold_in_items(self, data: Interactions, threads: int) -> npt.NDArray[np.float32]: ...
+    def top(
+        self,
+        vectors: npt.NDArray[np.float32],
+        excluded: Interactions,
+        among: Sequence[int] | npt.NDArray[np.int64] | None,
+        count: int,
+        threads: int,
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]: ...
+    def similar(
+        self, users: bool, vectors: npt.NDArray[np.float32], count: int
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]: ...
+    def explain(
+        self, user: Interactions, shares: npt.NDArray[np.float32] | None, item: int
+    ) -> tuple[float, list[tuple[int, float]], npt.NDArray[np.float32]]: ...
+    def set_users(self, users: Sequence[int], data: Interactions) -> None: ...
+    def set_items(self, items: Sequence[int], data: Interactions) -> None: ...
+
 def fit_text(texts: Sequence[str], settings: str, threads: int) -> TextRows: ...
 def train(
     rows: Matrix,
@@ -65,6 +106,13 @@ def train(
     tune_on: tuple[Matrix, npt.NDArray[np.int64], npt.NDArray[np.uint32]] | None,
     progress: Callable[[float, float | None], None] | None,
 ) -> Model: ...
+def fit_recommender(
+    data: Interactions,
+    settings: str,
+    threads: int,
+    tune_on: Interactions | None,
+    progress: Callable[[float, float | None], None] | None,
+) -> Recommender: ...
 def many_classes(classes: Sequence[str], rows: int) -> str | None: ...
 def estimate(counts: Sequence[int], method: str | None, settings: str, threads: int) -> tuple[list[float], str]: ...
 def log_softmax_bound(

@@ -9,7 +9,7 @@ Progress = Callable[[float, "float | None"], None]
 
 
 @contextmanager
-def progress_line(verbose: int | bool, rows: int) -> Iterator[Progress | None]:
+def progress_line(verbose: int | bool, rows: int, what: str = "training") -> Iterator[Progress | None]:
     """A function that shows progress in a bar of tqdm, if verbose asks for one and tqdm is installed."""
     if not verbose:
         yield None
@@ -20,7 +20,7 @@ def progress_line(verbose: int | bool, rows: int) -> Iterator[Progress | None]:
         yield None
         return
     form = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
-    with tqdm(total=100, desc="training", bar_format=form) as bar:
+    with tqdm(total=100, desc=what, bar_format=form) as bar:
 
         def tell(done: float, bound: float | None) -> None:
             if bound is not None:

@@ -15,3 +15,6 @@ if TYPE_CHECKING:
 
 # Rows of texts, dense rows, or the offsets, indices and values of sparse ones with the number of features.
 Matrix: TypeAlias = "TextRows | npt.NDArray[np.float32] | Sparse"
+
+# The offsets, indices and values of a sparse matrix, with its number of columns.
+Interactions: TypeAlias = "tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32], int]"

@@ -4,11 +4,13 @@
 //! divided by the temperature, and both kinds have unit length if scores are cosines, so that scores are inner products.
 
 mod fold_in;
+mod grow;
+mod new_item;
+mod table;
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Model, Ranking};
@@ -16,16 +18,9 @@ use crate::data::Interactions;
 use crate::error::{Error, Result};
 use crate::options::RecommenderOptions;
 use crate::platform::math::{product, products};
-use crate::platform::matrix::{PANEL, multiply, pack_rows_as_columns};
-use crate::platform::pool;
 use crate::platform::top_k::Largest;
 use crate::scores::{Factored, Scores};
-
-/// Users whose scores a task computes at a time.
-const USERS: usize = 16;
-
-/// Items whose scores a task computes at a time, so that they stay in the second-level cache.
-const ITEMS: usize = 2048;
+use table::{Columns, Table, listed};
 
 /// What makes factored scores a recommender.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,9 +53,17 @@ pub struct Recommending<'a> {
     model: &'a Model,
     factored: &'a Factored,
     recommender: &'a Recommender,
-    /// The item vectors as columns, made when several users are asked for.
-    columns: OnceLock<Vec<f32>>,
+    prepared: Arc<Prepared>,
+}
+
+/// What answers need beside the model, each made when it is first needed. A program that answers many requests keeps it
+/// for as long as the model is the same: [`Model::recommender_with`].
+#[derive(Default)]
+pub struct Prepared {
+    /// The item vectors as columns, for several users at once.
+    columns: Columns,
     negatives: OnceLock<fold_in::Negatives>,
+    others: OnceLock<new_item::Others>,
 }
 
 impl Model {
@@ -69,10 +72,17 @@ impl Model {
     /// # Errors
     /// [`Error::Mismatch`] if it is another kind of model.
     pub fn recommender(&self) -> Result<Recommending<'_>> {
+        self.recommender_with(Arc::default())
+    }
+
+    /// The recommender that this model is, with what earlier answers of the same model have prepared.
+    ///
+    /// # Errors
+    /// As [`Model::recommender`].
+    pub fn recommender_with(&self, prepared: Arc<Prepared>) -> Result<Recommending<'_>> {
         match (&self.scores, &self.card.recommender) {
             (Scores::Factored(factored), Some(recommender)) => {
-                let (columns, negatives) = Default::default();
-                Ok(Recommending { model: self, factored, recommender, columns, negatives })
+                Ok(Recommending { model: self, factored, recommender, prepared })
             }
             _ => Err(Error::Mismatch(
                 "the model is not a recommender; train one with `ove train --format interactions`".into(),
@@ -112,42 +122,30 @@ impl<'a> Recommending<'a> {
     /// # Panics
     /// If a vector is not of the rank of the model.
     pub fn top(&self, vectors: &[&[f32]], excluded: &[&[u32]], count: usize) -> Vec<Vec<Recommendation>> {
-        let rank = self.factored.rank();
-        assert!(vectors.len() == excluded.len() && vectors.iter().all(|vector| vector.len() == rank));
-        if vectors.len() < PANEL / 4 {
-            let tops = vectors.iter().zip(excluded).map(|(vector, excluded)| {
-                let mut scores = vec![0.0; self.factored.classes()];
-                products(self.factored.classes_table(), vector, &mut scores);
-                let mut largest = Largest::new(count);
-                exclude(&mut scores, 0, excluded);
-                largest.offer(&scores, 0);
-                listed(largest)
-            });
-            return tops.collect();
-        }
-        let columns = self.columns.get_or_init(|| {
-            let table = self.factored.classes_table();
-            let mut columns = vec![0.0; self.factored.classes().div_ceil(PANEL) * PANEL * rank];
-            pack_rows_as_columns(table, rank, &mut columns);
-            columns
-        });
-        let of_users = |(vectors, excluded): (&[&[f32]], &[&[u32]])| -> Vec<Vec<Recommendation>> {
-            let hidden: Vec<f32> = vectors.concat();
-            let mut largest = vec![Largest::new(count); vectors.len()];
-            let mut scores = vec![0.0; vectors.len() * ITEMS];
-            for (block, columns) in columns.chunks(ITEMS * rank).enumerate() {
-                let (first, width) = (block * ITEMS, columns.len() / rank);
-                let own = width.min(self.factored.classes() - first);
-                let scores = &mut scores[..vectors.len() * width];
-                multiply(&hidden, rank, rank, columns, scores);
-                for ((scores, largest), excluded) in scores.chunks_mut(width).zip(&mut largest).zip(excluded) {
-                    exclude(&mut scores[..own], first as u32, excluded);
-                    largest.offer(&scores[..own], first as u32);
-                }
-            }
-            largest.into_iter().map(listed).collect()
+        let table = Table { rows: self.factored.classes_table(), columns: &self.prepared.columns };
+        table.top(vectors, excluded, count)
+    }
+
+    /// As [`Recommending::top`], with only these items, which must be in increasing order.
+    ///
+    /// # Panics
+    /// If a vector is not of the rank of the model, or the model has not all of the items.
+    pub fn top_among(
+        &self,
+        items: &[u32],
+        vectors: &[&[f32]],
+        excluded: &[&[u32]],
+        count: usize,
+    ) -> Vec<Vec<Recommendation>> {
+        let rows: Vec<f32> = items.iter().flat_map(|&item| self.item(item)).copied().collect();
+        let places = |excluded: &&[u32]| -> Vec<u32> {
+            excluded.iter().filter_map(|item| items.binary_search(item).ok()).map(|place| place as u32).collect()
         };
-        pool::run(|| vectors.par_chunks(USERS).zip(excluded.par_chunks(USERS)).flat_map_iter(of_users).collect())
+        let excluded: Vec<Vec<u32>> = excluded.iter().map(places).collect();
+        let excluded: Vec<&[u32]> = excluded.iter().map(|places| &places[..]).collect();
+        let mut tops = Table { rows: &rows, columns: &Columns::default() }.top(vectors, &excluded, count);
+        tops.iter_mut().flatten().for_each(|one| one.item = items[one.item as usize]);
+        tops
     }
 
     /// The scores of all items for a user vector.
@@ -166,12 +164,22 @@ impl<'a> Recommending<'a> {
 
     /// The items that are most similar to an item, itself first: by the cosine of their vectors.
     pub fn similar_items(&self, item: u32, count: usize) -> Vec<Recommendation> {
-        most_similar(self.factored.classes_table(), self.item(item), count)
+        self.items_like(self.item(item), count)
     }
 
     /// The users that are most similar to a user, the user first.
     pub fn similar_users(&self, user: u32, count: usize) -> Vec<Recommendation> {
-        most_similar(self.factored.features_table(), self.user(user), count)
+        self.users_like(self.user(user), count)
+    }
+
+    /// The items whose vectors have the largest cosines with this one.
+    pub fn items_like(&self, vector: &[f32], count: usize) -> Vec<Recommendation> {
+        most_similar(self.factored.classes_table(), vector, count)
+    }
+
+    /// The users whose vectors have the largest cosines with this one.
+    pub fn users_like(&self, vector: &[f32], count: usize) -> Vec<Recommendation> {
+        most_similar(self.factored.features_table(), vector, count)
     }
 
     /// Measures the recommendations of lengths `lengths` for users against the test items of each; the items in `seen`
@@ -202,8 +210,21 @@ impl<'a> Recommending<'a> {
     ///
     /// It takes less than a millisecond.
     pub fn fold_in(&self, items: &[(u32, f32)]) -> Vec<f32> {
-        let negatives = self.negatives.get_or_init(|| fold_in::Negatives::new(self.factored, self.options()));
+        let negatives = self.prepared.negatives.get_or_init(|| fold_in::Negatives::new(self.factored, self.options()));
         fold_in::fold_in(self.factored, self.options(), negatives, items)
+    }
+
+    /// The vector of an item that was not in training, from the users who chose it and the weights of their
+    /// interactions: the vector that maximises the objective of training, with the user vectors as they are.
+    pub fn fold_in_item(&self, users: &[(u32, f32)]) -> Vec<f32> {
+        let negatives = || fold_in::Negatives::new(self.factored, self.options());
+        let others = || {
+            let negatives = self.prepared.negatives.get_or_init(negatives);
+            new_item::Others::new(self.factored, self.recommender, negatives)
+        };
+        let others = self.prepared.others.get_or_init(others);
+        let negatives = self.prepared.negatives.get_or_init(negatives);
+        new_item::new_item(self.factored, self.options(), negatives, others, users)
     }
 
     /// How much each of a user's items speaks for an item, the strongest first.
@@ -211,30 +232,24 @@ impl<'a> Recommending<'a> {
     /// Where the objective is at its maximum, the user vector is a sum over the items and the negatives, so a score is
     /// a sum too: this is the part of each item.
     pub fn explain(&self, items: &[(u32, f32)], item: u32) -> Vec<Recommendation> {
-        let negatives = self.negatives.get_or_init(|| fold_in::Negatives::new(self.factored, self.options()));
-        let shares = fold_in::shares(self.factored, self.options(), negatives, items);
-        let part = |(&(other, _), share): (&(u32, f32), f32)| Recommendation {
+        self.explain_with(&self.shares(items), items, item)
+    }
+
+    /// The factor of each item's vector in the vector of a user with these items: what explanations are made of.
+    pub fn shares(&self, items: &[(u32, f32)]) -> Vec<f32> {
+        let negatives = self.prepared.negatives.get_or_init(|| fold_in::Negatives::new(self.factored, self.options()));
+        fold_in::shares(self.factored, self.options(), negatives, items)
+    }
+
+    /// As [`Recommending::explain`], from [`Recommending::shares`], for several explanations of the same user.
+    pub fn explain_with(&self, shares: &[f32], items: &[(u32, f32)], item: u32) -> Vec<Recommendation> {
+        let part = |(&(other, _), share): (&(u32, f32), &f32)| Recommendation {
             item: other,
             score: share * product(self.item(other), self.item(item)),
         };
         let mut reasons: Vec<Recommendation> = items.iter().zip(shares).map(part).collect();
         reasons.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.item.cmp(&b.item)));
         reasons
-    }
-}
-
-fn listed(largest: Largest) -> Vec<Recommendation> {
-    largest.finish().into_iter().map(|(score, item)| Recommendation { item, score }).collect()
-}
-
-/// Sets the scores of items to −∞; `first` is the item of the first score.
-fn exclude(scores: &mut [f32], first: u32, excluded: &[u32]) {
-    let from = excluded.partition_point(|&item| item < first);
-    for &item in &excluded[from..] {
-        match scores.get_mut((item - first) as usize) {
-            Some(score) => *score = f32::NEG_INFINITY,
-            None => return,
-        }
     }
 }
 

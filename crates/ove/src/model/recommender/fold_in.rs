@@ -5,7 +5,7 @@
 
 use crate::bound::Objective;
 use crate::options::RecommenderOptions;
-use crate::platform::elementary::powf;
+use crate::platform::elementary::{ln, powf};
 use crate::platform::math::{add_scaled, exp_all, max_all, product, products};
 use crate::platform::random::Stream;
 use crate::platform::simd::vectorised;
@@ -40,6 +40,16 @@ impl Negatives {
         let weight = factored.classes() as f32 / order.len() as f32;
         let vectors = order.iter().flat_map(|&item| factored.class(item)).copied().collect();
         Negatives { items: order, vectors, weight }
+    }
+
+    /// log Σ_j e^{s_j} over all items for the vector of a user as the model has it, estimated by the sample.
+    pub fn log_sum(&self, vector: &[f32]) -> f32 {
+        let mut scores = vec![0.0; self.items.len()];
+        products(&self.vectors, vector, &mut scores);
+        let largest = max_all(&scores);
+        scores.iter_mut().for_each(|score| *score -= largest);
+        exp_all(&mut scores);
+        largest + ln(f64::from(self.weight * scores.iter().sum::<f32>())) as f32
     }
 }
 
@@ -117,17 +127,27 @@ pub(super) fn fold_in(
     for &(item, weight) in items {
         add_scaled(&mut vector, weight, factored.class(item));
     }
+    let vector = maximise(vector, options.normalize, |vector| {
+        Derivatives::at(vector, factored, options, negatives, items).gradient(factored, negatives, items)
+    });
+    let scale = (1.0 / options.temperature) as f32;
+    vector.into_iter().map(|number| number * scale).collect()
+}
+
+/// Takes the steps of Adam from a vector, towards the maximum of what has this gradient at a vector. If scores are
+/// cosines, the gradient is taken at unit length, and so is the result.
+pub(super) fn maximise(mut vector: Vec<f32>, normalize: bool, gradient_at: impl Fn(&[f32]) -> Vec<f32>) -> Vec<f32> {
     let length = product(&vector, &vector).sqrt();
     if length == 0.0 {
         return vector;
     }
+    let rank = vector.len();
     vector.iter_mut().for_each(|number| *number /= length);
     let (mut means, mut squares) = (vec![0.0f32; rank], vec![0.0f32; rank]);
     for step in 0..STEPS {
-        let (unit, inverse) = if options.normalize { to_unit(&vector) } else { (vector.clone(), 1.0) };
-        let derivatives = Derivatives::at(&unit, factored, options, negatives, items);
-        let mut gradient = derivatives.gradient(factored, negatives, items);
-        if options.normalize {
+        let (unit, inverse) = if normalize { to_unit(&vector) } else { (vector.clone(), 1.0) };
+        let mut gradient = gradient_at(&unit);
+        if normalize {
             let along = product(&gradient, &unit);
             for (gradient, unit) in gradient.iter_mut().zip(&unit) {
                 *gradient = (*gradient - along * unit) * inverse;
@@ -142,9 +162,7 @@ pub(super) fn fold_in(
             vector[d] += rate * (means[d] / of_mean) / ((squares[d] / of_square).sqrt() + 1e-12);
         }
     }
-    let vector = if options.normalize { to_unit(&vector).0 } else { vector };
-    let scale = (1.0 / options.temperature) as f32;
-    vector.into_iter().map(|number| number * scale).collect()
+    if normalize { to_unit(&vector).0 } else { vector }
 }
 
 /// The factor of each item's vector in the vector of the user, at the maximum of the objective.
@@ -164,7 +182,7 @@ pub(super) fn shares(
     derivatives.own.into_iter().map(|own| own * scale / length).collect()
 }
 
-fn to_unit(vector: &[f32]) -> (Vec<f32>, f32) {
+pub(super) fn to_unit(vector: &[f32]) -> (Vec<f32>, f32) {
     let inverse = 1.0 / product(vector, vector).sqrt().max(f32::MIN_POSITIVE);
     (vector.iter().map(|number| number * inverse).collect(), inverse)
 }

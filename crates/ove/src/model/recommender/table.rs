@@ -1,0 +1,85 @@
+//! The largest inner products of some vectors with all rows of a table.
+
+use std::sync::OnceLock;
+
+use rayon::prelude::*;
+
+use super::Recommendation;
+use crate::platform::math::products;
+use crate::platform::matrix::{PANEL, multiply, pack_rows_as_columns};
+use crate::platform::pool;
+use crate::platform::top_k::Largest;
+
+/// Vectors whose products a task computes at a time.
+const VECTORS: usize = 16;
+
+/// Rows whose products a task computes at a time, so that they stay in the second-level cache.
+const ROWS: usize = 2048;
+
+/// The rows of a table as columns, made when several vectors are asked for.
+pub(super) type Columns = OnceLock<Vec<f32>>;
+
+/// A table of rows that are as long as the vectors.
+pub(super) struct Table<'a> {
+    pub rows: &'a [f32],
+    pub columns: &'a Columns,
+}
+
+impl Table<'_> {
+    /// The rows with the largest products per vector, the largest first; `excluded` are lists of rows in increasing
+    /// order that are left out.
+    pub fn top(&self, vectors: &[&[f32]], excluded: &[&[u32]], count: usize) -> Vec<Vec<Recommendation>> {
+        let Some(rank) = vectors.first().map(|vector| vector.len()) else { return Vec::new() };
+        let all = self.rows.len() / rank;
+        assert!(vectors.len() == excluded.len() && vectors.iter().all(|vector| vector.len() == rank));
+        assert_eq!(all * rank, self.rows.len());
+        if vectors.len() < PANEL / 4 {
+            let tops = vectors.iter().zip(excluded).map(|(vector, excluded)| {
+                let mut scores = vec![0.0; all];
+                products(self.rows, vector, &mut scores);
+                let mut largest = Largest::new(count);
+                exclude(&mut scores, 0, excluded);
+                largest.offer(&scores, 0);
+                listed(largest)
+            });
+            return tops.collect();
+        }
+        let columns = self.columns.get_or_init(|| {
+            let mut columns = vec![0.0; all.div_ceil(PANEL) * PANEL * rank];
+            pack_rows_as_columns(self.rows, rank, &mut columns);
+            columns
+        });
+        let of_vectors = |(vectors, excluded): (&[&[f32]], &[&[u32]])| -> Vec<Vec<Recommendation>> {
+            let hidden: Vec<f32> = vectors.concat();
+            let mut largest = vec![Largest::new(count); vectors.len()];
+            let mut scores = vec![0.0; vectors.len() * ROWS];
+            for (block, columns) in columns.chunks(ROWS * rank).enumerate() {
+                let (first, width) = (block * ROWS, columns.len() / rank);
+                let own = width.min(all - first);
+                let scores = &mut scores[..vectors.len() * width];
+                multiply(&hidden, rank, rank, columns, scores);
+                for ((scores, largest), excluded) in scores.chunks_mut(width).zip(&mut largest).zip(excluded) {
+                    exclude(&mut scores[..own], first as u32, excluded);
+                    largest.offer(&scores[..own], first as u32);
+                }
+            }
+            largest.into_iter().map(listed).collect()
+        };
+        pool::run(|| vectors.par_chunks(VECTORS).zip(excluded.par_chunks(VECTORS)).flat_map_iter(of_vectors).collect())
+    }
+}
+
+pub(super) fn listed(largest: Largest) -> Vec<Recommendation> {
+    largest.finish().into_iter().map(|(score, item)| Recommendation { item, score }).collect()
+}
+
+/// Sets the scores of rows to −∞; `first` is the row of the first score.
+fn exclude(scores: &mut [f32], first: u32, excluded: &[u32]) {
+    let from = excluded.partition_point(|&row| row < first);
+    for &row in &excluded[from..] {
+        match scores.get_mut((row - first) as usize) {
+            Some(score) => *score = f32::NEG_INFINITY,
+            None => return,
+        }
+    }
+}
