@@ -17,7 +17,7 @@ def several(rows, seed=0):
     return texts, labels
 
 
-KINDS = [{"scores": "linear"}, {"scores": "trees"}, {"rank": 8}]
+KINDS = [{}, {"scores": "linear"}, {"scores": "trees"}, {"rank": 8}]
 
 
 def f1(found, labels):

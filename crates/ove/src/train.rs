@@ -21,6 +21,7 @@ pub(crate) mod choice;
 mod early_stopping;
 mod fit;
 mod fit_data;
+mod folds;
 mod label_weights;
 pub(crate) mod learning_rate;
 mod logistic;

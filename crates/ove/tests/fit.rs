@@ -65,11 +65,13 @@ fn what_is_not_given_is_chosen_on_held_out_rows() {
     let (model, words) = went_well(&data, json!({ "learning_rate": 0.1, "scores": "linear" }));
     assert_eq!(words, ["step", "trained"]);
     assert_eq!((model.card.rows, model.card.temperature), (1500, None));
-    // The batch solver has nothing to choose, and trees choose for themselves.
+    // The batch solver has nothing to choose; trees choose for themselves, and of few rows, other trees calibrate them.
     let (batch, words) = went_well(&data, json!({ "solver": "batch", "iterations": 5 }));
     assert!(words == ["step", "trained"] && batch.card.options.l2 == Some(1.0));
     let (trees, words) = went_well(&data, json!({ "scores": "trees" }));
-    assert_eq!(words, ["step", "trained"]);
+    assert_eq!(words, ["choosing", "step", "trained"]);
+    let many = sparse(Sparse { rows: 5000, ..SHAPE }, 1, 0);
+    assert_eq!(went_well(&many, json!({ "scores": "trees" })).1, ["step", "trained"]);
     let options = &trees.card.options;
     assert_eq!((options.learning_rate, options.l2), (Some(0.7), Some(0.2)));
     assert!(options.epochs.is_some() && trees.is_calibrated() && trees.card.temperature.is_none());

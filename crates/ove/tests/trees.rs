@@ -1,11 +1,12 @@
 //! Trees over classes: they learn, their probabilities are probabilities, and nothing depends on threads.
 
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use ove::platform::random::Stream;
 use ove::synthetic::{Sparse, sparse};
 use ove::train::{Start, Training};
-use ove::{Dataset, Error, Examples, Model, Prediction, TrainOptions, evaluate, with_threads};
+use ove::{Dataset, Error, Examples, Model, Prediction, TrainOptions, evaluate, fit, with_threads};
 use serde_json::{Value, json};
 
 use crate::file_parts::{joined, parts};
@@ -71,6 +72,21 @@ fn probabilities_of_several_labels_sum_to_their_number() {
     assert!((sum / labels - 1.0).abs() < 0.05, "{sum} of {labels}");
     for top in model.top_k(test.rows(), 1) {
         assert!(top[0].probability < 1.0, "{top:?}");
+    }
+}
+
+/// With few rows, trees of a part of them calibrate those of all, however many trees and leaves there are.
+#[test]
+fn few_rows_have_calibrated_probabilities_too() {
+    for (several, trees) in [(true, json!({})), (true, json!({ "trees": 1, "leaves": 1 })), (false, json!({}))] {
+        let (train, test) = (data(800, several, 0), data(1000, several, 1));
+        let settings = options(with(&json!({ "scores": "trees" }), trees.clone()));
+        let model = fit(&train, &settings, |_| ControlFlow::Continue(())).unwrap();
+        let found = evaluate(&model, test.rows(), &test.labels).unwrap();
+        assert!(found.ece < 0.1, "{trees}: {found:?}");
+        let sum: f64 = model.log_probabilities(test.rows()).iter().map(|log| log.exp()).sum();
+        let labels = test.labels.all().len() as f64;
+        assert!((sum / labels - 1.0).abs() < 0.1, "{trees}: {sum} of {labels}");
     }
 }
 

@@ -39,9 +39,14 @@ pub(crate) struct Temperature {
 /// ```
 pub(crate) fn fit_temperature(rows: &Examples<'_>, scores: &ScoresOf<'_>) -> Temperature {
     // Scored once: a step of Newton's method costs much less than the scores. `validation` limits their number.
+    fit_to_scores(&scores_of_rows(rows, scores), rows.classes, &|n| &rows.labels[rows.id(n)])
+}
+
+/// The scores of all classes, row by row.
+pub(crate) fn scores_of_rows(rows: &Examples<'_>, scores: &ScoresOf<'_>) -> Vec<f32> {
     let mut all = vec![0.0; rows.len() * rows.classes];
     all.par_chunks_mut(rows.classes).enumerate().for_each(|(n, out)| scores(rows.rows.row(rows.id(n)), out));
-    fit_to_scores(&all, rows.classes, &|n| &rows.labels[rows.id(n)])
+    all
 }
 
 /// The labels of the `n`-th row.

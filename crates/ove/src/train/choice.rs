@@ -11,34 +11,21 @@
 //! of 20 newsgroups); .351, .363, .347 (500 library titles of 58 classes). On a fifth of 8,709 such titles it is .661,
 //! .642, .651, where trees take a hundredth of the time of the softmax, and of 1,261 digits .956, .952, .960.
 
-use rayon::prelude::*;
-
-use super::calibration;
-use super::run::Start;
-use super::training::Training;
-use super::validation;
+use super::folds::{self, Calibration, Fold};
+use super::label_weights::LabelWeights;
 use crate::bound::Objective;
 use crate::data::{Examples, Row};
 use crate::error::{Error, Result};
 use crate::options::{
-    BatchOptions, BoundOptions, LinearOptions, ScoreOptions, Solver, TREES_FROM, TrainOptions, TreeOptions,
+    BatchOptions, BoundOptions, ClassWeight, LinearOptions, ScoreOptions, Solver, TREES_FROM, TrainOptions, TreeOptions,
 };
-use crate::platform::random::Stream;
-use crate::scores::Scores;
 
 /// Below this number of rows every row is held out once, in one of the folds; from it on those of one fold are enough.
 /// The 400 rows of one fold of 2,000 preferred trees where one node is .006 better (20 newsgroups).
 const CROSS_VALIDATED_BELOW: usize = 4000;
-const FOLDS: usize = 5;
-
-/// Maximum number of held-out rows: their error has a standard error of .007 at most.
-const HELD_OUT: usize = 5000;
 
 /// Minimum number of rows for a comparison; with fewer, the first candidate is taken.
 const MIN_ROWS: usize = 20;
-
-/// Minimum number of held-out rows for a temperature.
-const MIN_ROWS_OF_TEMPERATURE: usize = 50;
 
 /// Penalty of one node, that of `LinearSVC`. With 5, precision@1 on held-out rows is .651 where it is .674 with 1, and
 /// .370 where it is .363 (the sets of 500 rows).
@@ -81,8 +68,8 @@ pub struct Compared {
 /// The outcome of the comparison.
 pub(crate) struct Choice {
     pub options: TrainOptions,
-    /// The temperature of linear scores on the held-out rows.
-    pub temperature: Option<f64>,
+    /// The calibration on the held-out rows, unless there are too few.
+    pub calibration: Option<Calibration>,
     /// What was tried; empty if there was one candidate, or too few rows.
     pub compared: Vec<Compared>,
     pub too_few: bool,
@@ -100,22 +87,25 @@ pub(crate) fn choose(
     if candidates.len() == 1 || rows < MIN_ROWS {
         let too_few = candidates.len() > 1;
         let options = candidates.into_iter().next().expect("there is a candidate for any rows");
-        return Ok(Choice { options, temperature: None, compared: Vec::new(), too_few });
+        return Ok(Choice { options, calibration: None, compared: Vec::new(), too_few });
     }
-    let splits = splits(examples, given.seed);
-    let mut tried = Vec::new();
-    for options in &candidates {
-        tried.push(Trial::new(examples, options, &splits, proceed)?);
+    let splits = folds::splits(examples, given.seed, if rows < CROSS_VALIDATED_BELOW { folds::FOLDS } else { 1 });
+    let mut compared: Vec<Compared> = Vec::new();
+    let mut best: Option<(usize, Vec<Fold>)> = None;
+    for options in candidates {
+        let (error, folds) = match folds::train(examples, &options, &splits, proceed) {
+            // A candidate that diverges, or takes too much memory, is not chosen.
+            Err(Error::Diverged { .. } | Error::Mismatch(_)) => (f64::INFINITY, Vec::new()),
+            trained => trained.map(|folds| (error(examples, &options.class_weight, &folds), folds))?,
+        };
+        if best.as_ref().is_none_or(|&(best, _)| error < compared[best].error) {
+            best = Some((compared.len(), folds));
+        }
+        compared.push(Compared { options, error, rows: splits.iter().map(|(_, held_out)| held_out.len()).sum() });
     }
-    let best = (0..tried.len()).min_by(|&a, &b| tried[a].error.total_cmp(&tried[b].error)).unwrap_or_default();
-    let compared = candidates.iter().zip(&tried);
-    let compared = compared.map(|(options, trial)| Compared {
-        options: options.clone(),
-        error: trial.error,
-        rows: trial.held_out.len(),
-    });
-    let (options, compared) = (candidates[best].clone(), compared.collect());
-    Ok(Choice { options, temperature: tried[best].temperature(examples), compared, too_few: false })
+    let (best, folds) = best.expect("there is a candidate for any rows");
+    let calibration = Calibration::of(examples, folds);
+    Ok(Choice { options: compared[best].options.clone(), calibration, compared, too_few: false })
 }
 
 /// What is worth a trial, first what is taken without one.
@@ -162,92 +152,19 @@ fn candidates(examples: &Examples<'_>, given: &TrainOptions) -> Vec<TrainOptions
     found
 }
 
-/// Rows to train on and rows to hold out, both increasing.
-type Split = (Vec<u32>, Vec<u32>);
-
-/// The folds of rows in random order. Rows of the same content are in one fold, unless so many are alike that a fold
-/// would have less than half of its share.
-fn splits(examples: &Examples<'_>, seed: u64) -> Vec<Split> {
-    let len = examples.len();
-    let mut order: Vec<u32> = (0..len as u32).collect();
-    Stream::of(&[seed, u64::MAX - 3]).shuffle(&mut order);
-    let mut rank = vec![0; len];
-    order.iter().zip(0..).for_each(|(&n, at)| rank[n as usize] = at);
-    let alike: Vec<usize> = validation::firsts(examples).iter().map(|&first| rank[first as usize]).collect();
-    let mut sizes = [0; FOLDS];
-    alike.iter().for_each(|rank| sizes[rank % FOLDS] += 1);
-    let places = if sizes.iter().all(|size| 2 * FOLDS * size >= len) { alike } else { rank };
-    let folds = if len < CROSS_VALIDATED_BELOW { FOLDS } else { 1 };
-    let split = |fold: usize| {
-        let used = (0..len).filter(|&n| examples.weight(examples.id(n)) > 0.0);
-        let (held_out, train): (Vec<usize>, Vec<usize>) =
-            used.partition(|&n| places[n] % FOLDS == fold && places[n] / FOLDS < HELD_OUT);
-        let ids = |rows: Vec<usize>| rows.into_iter().map(|n| examples.id(n) as u32).collect();
-        (ids(train), ids(held_out))
-    };
-    (0..folds).map(split).collect()
-}
-
-fn trained(examples: Examples<'_>, options: &TrainOptions, proceed: &mut dyn FnMut() -> Result<()>) -> Result<Scores> {
-    let mut training = Training::new(examples, options, Start::default())?;
-    while training.step()?.is_some() {
-        proceed()?;
-    }
-    Ok(training.finish()?.scores)
-}
-
-/// A candidate, trained on the rows of each split.
-struct Trial {
-    error: f64,
-    /// The held-out rows of all splits.
-    held_out: Vec<u32>,
-    /// The scores of all classes for these rows, if their probabilities are a softmax.
-    scores: Vec<f32>,
-}
-
-impl Trial {
-    fn new(
-        examples: &Examples<'_>,
-        options: &TrainOptions,
-        splits: &[Split],
-        proceed: &mut dyn FnMut() -> Result<()>,
-    ) -> Result<Self> {
-        let mut trial = Trial { error: 0.0, held_out: Vec::new(), scores: Vec::new() };
-        let mut all = 0.0;
-        for (train, held_out) in splits {
-            let scores = match trained(examples.with_index(train), options, proceed) {
-                // A candidate that diverges, or takes too much memory, is not chosen.
-                Err(Error::Diverged { .. } | Error::Mismatch(_)) => return Ok(Trial { error: f64::INFINITY, ..trial }),
-                other => other?,
-            };
-            let rows: Vec<Row<'_>> = held_out.iter().map(|&id| examples.rows.row(id as usize)).collect();
-            for (&id, top) in held_out.iter().zip(scores.top_k(&rows, 1)) {
-                let (weight, labels) = (examples.weight(id as usize), &examples.labels[id as usize]);
-                all += weight;
-                trial.error += if labels.contains(&top[0].class) { 0.0 } else { weight };
-            }
-            trial.held_out.extend(held_out);
-            trial.add_scores(&scores, &rows, examples.classes);
-        }
-        trial.error /= all;
-        Ok(trial)
-    }
-
-    fn add_scores(&mut self, scores: &Scores, rows: &[Row<'_>], classes: usize) {
-        if let Some(softmax) = scores.softmax() {
-            let before = self.scores.len();
-            self.scores.resize(before + rows.len() * classes, 0.0);
-            let out = self.scores[before..].par_chunks_mut(classes);
-            rows.par_iter().zip(out).for_each(|(&row, out)| softmax.scores(row, out));
+/// The share of held-out rows whose top class is not one of their labels, by the weights of rows and classes.
+fn error(examples: &Examples<'_>, class_weight: &ClassWeight, folds: &[Fold]) -> f64 {
+    let weights = LabelWeights::new(examples, class_weight);
+    let (mut errors, mut all, mut of_labels) = (0.0, 0.0, Vec::new());
+    for Fold { scores, held_out } in folds {
+        let rows: Vec<Row<'_>> = held_out.iter().map(|&id| examples.rows.row(id as usize)).collect();
+        for (&id, top) in held_out.iter().zip(scores.top_k(&rows, 1)) {
+            let labels = &examples.labels[id as usize];
+            weights.of_row(id as usize, labels, &mut of_labels);
+            let weight = of_labels.iter().sum::<f64>() / labels.len().max(1) as f64;
+            all += weight;
+            errors += if labels.contains(&top[0].class) { 0.0 } else { weight };
         }
     }
-
-    /// The temperature at which the held-out labels are the most probable.
-    fn temperature(&self, examples: &Examples<'_>) -> Option<f64> {
-        let enough = !self.scores.is_empty() && self.held_out.len() >= MIN_ROWS_OF_TEMPERATURE;
-        enough.then(|| {
-            let labels = |n: usize| &examples.labels[self.held_out[n] as usize];
-            calibration::fit_to_scores(&self.scores, examples.classes, &labels).temperature
-        })
-    }
+    errors / all
 }

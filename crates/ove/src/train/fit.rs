@@ -10,6 +10,7 @@ use super::calibration::fit_temperature;
 use super::checkpoint::{Saved, StateReader};
 use super::choice::{self, Compared};
 use super::fit_data::FitData;
+use super::folds::{self, Calibration};
 use super::run::{Progress, Start};
 use super::training::{Trained, Training};
 use super::{batch, budget, learning_rate, logistic, stochastic, trees, validation};
@@ -160,7 +161,7 @@ impl Fit<'_, '_, '_> {
         let all = self.data.examples;
         all.check()?;
         self.check_names()?;
-        let (mut options, temperature) = self.resolve()?;
+        let (mut options, calibration) = self.resolve()?;
         // A single epoch passes over a part of the data, as in `partial_fit`: no row of it is held out.
         let chooses = options.stochastic().is_some()
             && self.given.learning_rate.is_none()
@@ -193,8 +194,8 @@ impl Fit<'_, '_, '_> {
         let trained = self.train(&mut options, examples, start)?;
         self.notify(Event::Trained(&trained))?;
         let mut model = trained.into_model(self.data, &examples);
-        if let (None, Some(temperature)) = (&held_out, temperature) {
-            model.calibrate(temperature);
+        if let (None, Some(calibration)) = (&held_out, calibration) {
+            calibration.apply(&mut model);
         }
         self.complete(&mut model, held_out.as_ref())?;
         Ok(model)
@@ -210,11 +211,11 @@ impl Fit<'_, '_, '_> {
         }
     }
 
-    /// The options with scores, penalty and cells, and the temperature of the scores that were chosen by comparison.
-    fn resolve(&mut self) -> Result<(TrainOptions, Option<f64>)> {
-        let (options, temperature) = self.choose_scores()?;
-        let mut options = options;
-        let (features, classes) = (self.data.examples.rows.features(), self.data.examples.classes);
+    /// The options with scores, penalty and cells, and the calibration by models of a part of the rows.
+    fn resolve(&mut self) -> Result<(TrainOptions, Option<Calibration>)> {
+        let (mut options, mut calibration) = self.choose_scores()?;
+        let examples = self.data.examples;
+        let (features, classes) = (examples.rows.features(), examples.classes);
         options.l2.get_or_insert(match &options.scores {
             Some(ScoreOptions::Trees(_)) => trees::L2,
             Some(ScoreOptions::Linear(LinearOptions { solver: Solver::Batch(_), .. })) => batch::L2,
@@ -224,12 +225,16 @@ impl Fit<'_, '_, '_> {
             options.learning_rate.get_or_insert(trees::LEARNING_RATE);
         }
         budget::fit_to_memory(&mut options, features, classes, self.start.from.is_none())?;
-        Ok((options, temperature))
+        if matches!(options.scores, Some(ScoreOptions::Trees(_))) && self.start.from.is_none() && calibration.is_none()
+        {
+            calibration = folds::calibrate_trees(&examples, &options, &mut self.proceed())?;
+        }
+        Ok((options, calibration))
     }
 
     /// The scores that are given, those of the model to continue from, or those that make the fewest errors. A resumed
     /// run compares again and comes to the same choice.
-    fn choose_scores(&mut self) -> Result<(TrainOptions, Option<f64>)> {
+    fn choose_scores(&mut self) -> Result<(TrainOptions, Option<Calibration>)> {
         let mut options = self.given.clone();
         // Trees and the batch solver visit their rows in random order, so these must fit in memory.
         let rows_fit = self.data.bytes_on_disk <= options.memory.0;
@@ -242,22 +247,25 @@ impl Fit<'_, '_, '_> {
             }
             (None, None) => {
                 let examples = self.data.examples;
-                // There is no model to keep yet.
-                let mut proceed = || match (self.watch)(Event::Choosing) {
-                    ControlFlow::Continue(()) => Ok(()),
-                    ControlFlow::Break(_) => Err(Error::Stopped),
-                };
-                let chosen = choice::choose(&examples, &options, &mut proceed)?;
+                let chosen = choice::choose(&examples, &options, &mut self.proceed())?;
                 if !chosen.compared.is_empty() {
                     self.notify(Event::Compared(&chosen.compared))?;
                 }
                 if chosen.too_few {
                     self.notify(Event::TooFewRows)?;
                 }
-                return Ok((chosen.options, chosen.temperature));
+                return Ok((chosen.options, chosen.calibration));
             }
         }
         Ok((options, None))
+    }
+
+    /// What is called between the steps of a choice, when there is no model to keep yet.
+    fn proceed(&mut self) -> impl FnMut() -> Result<()> {
+        || match (self.watch)(Event::Choosing) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(_) => Err(Error::Stopped),
+        }
     }
 
     /// The validation split: a sample of the given validation rows, or a twentieth of the training rows.
@@ -295,13 +303,8 @@ impl Fit<'_, '_, '_> {
             options.learning_rate = Some(rate);
             return Ok(());
         };
-        // There is no model to keep yet.
-        let mut proceed = || match (self.watch)(Event::Choosing) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(_) => Err(Error::Stopped),
-        };
         if learning_rate::is_searched(examples, options) {
-            rate = learning_rate::choose(examples, options, rate, held_out, &mut proceed)?;
+            rate = learning_rate::choose(examples, options, rate, held_out, &mut self.proceed())?;
         }
         options.learning_rate = Some(rate);
         let epochs = options.epochs.unwrap_or_default();
@@ -373,7 +376,7 @@ impl Fit<'_, '_, '_> {
         let all = self.data.examples;
         if all.ids().any(|id| all.labels[id].len() > 1) {
             let earlier = self.start.from.and_then(|from| from.card.logistic);
-            model.card.logistic = earlier.or_else(|| Some(logistic::default(&all)));
+            model.card.logistic = model.card.logistic.or(earlier).or_else(|| Some(logistic::default(&all)));
         }
         let Some(rows) = held_out else { return Ok(()) };
         let scores = |row: Row<'_>, out: &mut [f32]| softmax.scores(row, out);

@@ -16,16 +16,20 @@ pub(super) const TOP: usize = 100;
 const STEPS: usize = 50;
 const SMALL: f64 = 1e-10;
 
-/// The calibration of linear and factored scores on held-out rows, from the log softmax of their top classes.
+/// The calibration of linear and factored scores on held-out rows.
 pub(super) fn of_softmax(scores: &Scores, rows: &Examples<'_>) -> Option<Logistic> {
+    fit(&pairs(scores, rows), rows.ids().map(|id| rows.labels[id].len()).sum())
+}
+
+/// The log softmax of the top classes of each row, and whether they are labels.
+pub(super) fn pairs(scores: &Scores, rows: &Examples<'_>) -> Vec<(f64, bool)> {
     let all: Vec<Row<'_>> = rows.ids().map(|id| rows.rows.row(id)).collect();
     let tops = scores.top_k(&all, TOP);
     let of_row = |(id, top): (usize, Vec<Prediction>)| {
         let pair = |found: Prediction| (log_score(found.probability), rows.labels[id].contains(&found.class));
         top.into_iter().map(pair).collect::<Vec<_>>()
     };
-    let pairs: Vec<(f64, bool)> = rows.ids().zip(tops).flat_map(of_row).collect();
-    fit(&pairs, rows.ids().map(|id| rows.labels[id].len()).sum())
+    rows.ids().zip(tops).flat_map(of_row).collect()
 }
 
 /// Without held-out rows: the odds are those of the softmax times the mean number of labels.

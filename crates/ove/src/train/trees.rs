@@ -19,6 +19,9 @@ mod preparation;
 mod schedule;
 mod second_stage;
 
+pub(super) use self::calibration::fit as calibration;
+pub(super) use self::preparation::held_out;
+
 use std::ops::Range;
 use std::time::Duration;
 
@@ -278,7 +281,7 @@ impl Run for TreeRun<'_> {
         let finished = is_trained && second.as_ref().map_or(!self.has_second_stage(), SecondStageRun::is_done);
         let Prepared { held_out, epochs, .. } = self.prepared();
         let epochs = *epochs;
-        trees.calibration = calibration::fit(&trees, &examples, held_out);
+        trees.calibration = calibration::fit(&[(&trees, &held_out[..])], &examples);
         let mut trace = Vec::new();
         if let Some(mut second) = second {
             trace = std::mem::take(&mut second.trace);

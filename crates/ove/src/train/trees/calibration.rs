@@ -13,7 +13,7 @@ const EVIDENCE: Evidence = Evidence { root: 0.45, leaf: 0.8, power: 2.8, tail: 0
 const LOGISTIC: Logistic = Logistic { intercept: 1.8, slope: 1.3, threshold: 0.3 };
 
 /// Minimum number of rows for a fit.
-const MIN_ROWS: usize = 100;
+pub(super) const MIN_ROWS: usize = 100;
 
 /// The range of the parameters, in their logarithms around the default; and the size of the first steps.
 const RANGE: f64 = 4.0;
@@ -27,17 +27,22 @@ pub(super) fn default(examples: &Examples<'_>) -> Calibration {
     }
 }
 
-/// The calibration that maximises the probability of the labels of these rows; `trees` have the default.
-pub(super) fn fit(trees: &Trees, examples: &Examples<'_>, rows: &[u32]) -> Calibration {
-    if rows.len() < MIN_ROWS {
-        return trees.calibration;
+/// Trees, and rows that they were not trained on.
+pub(crate) type Part<'a> = (&'a Trees, &'a [u32]);
+
+/// The calibration that maximises the probability of the labels of the rows of all parts; the default with too few.
+pub(crate) fn fit(parts: &[Part<'_>], examples: &Examples<'_>) -> Calibration {
+    let rows = || parts.iter().flat_map(|(_, rows)| *rows);
+    let default = default(examples);
+    if rows().count() < MIN_ROWS {
+        return default;
     }
-    match trees.calibration {
-        Calibration::Normalised(start) => Calibration::Normalised(evidence(trees, examples, rows, start)),
-        Calibration::Logistic(default) => {
-            let labels = rows.iter().map(|&row| examples.labels[row as usize].len()).sum();
-            let fitted = logistic::fit(&votes(trees, examples, rows), labels);
-            Calibration::Logistic(fitted.unwrap_or(default))
+    match default {
+        Calibration::Normalised(start) => Calibration::Normalised(evidence(parts, examples, start)),
+        Calibration::Logistic(start) => {
+            let labels = rows().map(|&row| examples.labels[row as usize].len()).sum();
+            let votes: Vec<_> = parts.iter().flat_map(|(trees, rows)| votes(trees, examples, rows)).collect();
+            Calibration::Logistic(logistic::fit(&votes, labels).unwrap_or(start))
         }
     }
 }
@@ -46,20 +51,24 @@ pub(super) fn fit(trees: &Trees, examples: &Examples<'_>, rows: &[u32]) -> Calib
 /// function is fitted anew. Those of rows with one label keep what they have together.
 pub(super) fn refit(trees: &Trees, examples: &Examples<'_>, rows: &[u32]) -> Calibration {
     match trees.calibration {
-        Calibration::Logistic(_) if trees.second_stage().is_some() => fit(trees, examples, rows),
+        Calibration::Logistic(_) if trees.second_stage().is_some() => fit(&[(trees, rows)], examples),
         calibration => calibration,
     }
 }
 
 /// Minimises −Σ log p(label) over the logarithms of the four numbers.
-fn evidence(trees: &Trees, examples: &Examples<'_>, rows: &[u32], start: Evidence) -> Evidence {
-    let row = rows_of(examples, rows);
-    let label = |at: usize| examples.labels[rows[at] as usize].first().copied();
-    let found = trees.search_batches(&row, Search::Nearest, |batch, found, _| {
-        let labels: Vec<Vec<u32>> = batch.clone().map(|at| label(at).into_iter().collect()).collect();
-        trees.score_leaves_of(&row[batch], found, Some(&labels));
-        found.to_vec()
-    });
+fn evidence(parts: &[Part<'_>], examples: &Examples<'_>, start: Evidence) -> Evidence {
+    let label = |id: u32| examples.labels[id as usize].first().copied();
+    let mut rows = Vec::new();
+    for &(trees, ids) in parts {
+        let of_ids = rows_of(examples, ids);
+        let found = trees.search_batches(&of_ids, Search::Nearest, |batch, found, _| {
+            let labels: Vec<Vec<u32>> = ids[batch.clone()].iter().map(|&id| label(id).into_iter().collect()).collect();
+            trees.score_leaves_of(&of_ids[batch], found, Some(&labels));
+            found.to_vec()
+        });
+        rows.extend(ids.iter().zip(found).map(|(&id, found)| (trees, id, found)));
+    }
     let scaled = |by: &[f64; 4]| {
         let times = |number: f32, log: f64| (f64::from(number) * exp(log)) as f32;
         Evidence {
@@ -74,15 +83,15 @@ fn evidence(trees: &Trees, examples: &Examples<'_>, rows: &[u32], start: Evidenc
         if by.iter().any(|log| log.abs() > RANGE) || !evidence.is_valid() {
             return f64::INFINITY;
         }
-        let of_row = |calibrated: &mut BeamScores, (at, found): (usize, &BeamScores)| {
+        let calibration = Calibration::Normalised(evidence);
+        let of_row = |calibrated: &mut BeamScores, (trees, id, found): &(&Trees, u32, BeamScores)| {
             calibrated.clone_from(found);
             evidence.calibrate(calibrated);
-            let calibration = Calibration::Normalised(evidence);
-            label(at).map_or(0.0, |label| -trees.log_probability(row[at], calibrated, label, &calibration))
+            let row = examples.rows.row(*id as usize);
+            label(*id).map_or(0.0, |label| -trees.log_probability(row, calibrated, label, &calibration))
         };
         // Collected first, so that the order of the sum does not depend on the threads.
-        let losses: Vec<f64> =
-            found.par_iter().enumerate().map_init(Default::default, |c, (at, f)| of_row(c, (at, f))).collect();
+        let losses: Vec<f64> = rows.par_iter().map_init(Default::default, of_row).collect();
         losses.iter().sum()
     };
     scaled(&simplex::minimise(nlpd, [0.0; 4], STEP))

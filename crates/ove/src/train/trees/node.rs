@@ -15,9 +15,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::Task;
 use super::block::{Block, LINE};
 use super::node_examples::{Example, LocalExamples, NodeExamples};
+use super::{L2, Task};
 use crate::platform::math::lanes;
 use crate::platform::memory::prefetch;
 use crate::platform::random::Stream;
@@ -28,9 +28,15 @@ use crate::train::validation::firsts;
 /// The learning rate decays linearly to this fraction of itself.
 const LAST_RATE: f32 = 0.02;
 
-/// Weights smaller than this, for rows of unit length, are pruned, unless enough others of the same feature are kept.
-/// Half of this gives twice as many weights and changes precision by less than .001.
+/// Weights smaller than this, for rows of unit length and the default penalty, are pruned, unless enough others of the
+/// same feature are kept. Half of this gives twice as many weights and changes precision by less than .001.
 const NEGLIGIBLE: f32 = 0.05;
+
+/// The threshold for a penalty: a larger one makes all weights of rare features smaller in proportion. One node with λ = 1
+/// has precision@1 .670 with .05, .674 with .01 (mean of three samples of 500 rows of 20 newsgroups).
+fn negligible(l2: f64) -> f32 {
+    NEGLIGIBLE * (L2 / l2.max(L2)) as f32
+}
 
 /// A block of children of one node, to be trained.
 #[derive(Clone)]
@@ -168,7 +174,7 @@ impl<'a> NodeRun<'a> {
     pub fn weights(&self) -> Weights {
         let (children, block) = (&self.job.children, &self.block);
         let first = children.start as u16;
-        let negligible = NEGLIGIBLE / self.task.square.sqrt();
+        let negligible = negligible(self.task.l2) / self.task.square.sqrt();
         // NaN is kept, so that divergence is detected.
         let is_kept = |w: f32| w.is_nan() || w.abs() >= negligible;
         let mut kept = Weights::default();

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::clustering::{ClassVectors, Clustering};
 use super::node_examples::NodeExamples;
 use super::schedule::Schedule;
-use super::{Task, epochs};
+use super::{Task, calibration, epochs};
 use crate::data::{Examples, Rows};
 use crate::options::{ClassWeight, TrainOptions, TreeOptions};
 use crate::platform::random::Stream;
@@ -121,10 +121,15 @@ impl<'a> Preparation<'a> {
 
     /// Holds out random rows for calibration.
     fn split(&mut self) {
-        let examples = &self.task.examples;
-        let count = HELD_OUT.0.min(examples.len() / HELD_OUT.1);
-        (self.held_out, self.train) = hold_out(examples, Stream::of(&[self.task.seed, u64::MAX]), count);
+        let stream = Stream::of(&[self.task.seed, u64::MAX]);
+        (self.held_out, self.train) = hold_out(&self.task.examples, stream, held_out(&self.task.examples));
     }
+}
+
+/// The number of rows that are held out for calibration: none if they would be too few, to be calibrated by `folds`.
+pub(crate) fn held_out(examples: &Examples<'_>) -> usize {
+    let count = HELD_OUT.0.min(examples.len() / HELD_OUT.1);
+    if count < calibration::MIN_ROWS { 0 } else { count }
 }
 
 /// The mean ‖x‖² of these rows; 1 if it is zero or not a normal number.
