@@ -20,10 +20,12 @@ pub fn options(settings: Map<String, Value>, earlier: Option<&TrainOptions>) -> 
     earlier.cloned().unwrap_or_default().with_settings(&Value::Object(settings)).map_err(exception)
 }
 
-/// How texts become rows.
+/// How texts become rows; settings of training say what is not given.
 pub fn text_options(settings: Map<String, Value>) -> PyResult<TextOptions> {
-    let mut options = TextOptions::default();
-    for (name, value) in settings.into_iter().filter(|(_, value)| !value.is_null()) {
+    let fields = text_defaults();
+    let (own, training): (Map<_, _>, Map<_, _>) = settings.into_iter().partition(|(name, _)| fields.contains_key(name));
+    let mut options = self::options(training, None)?.text();
+    for (name, value) in own.into_iter().filter(|(_, value)| !value.is_null()) {
         let mut all = json!(options);
         let languages: Vec<&str> = Language::ALL.iter().map(|language| language.name()).collect();
         let one_of_languages = format!("one of {}", languages.join(", "));
@@ -40,19 +42,26 @@ pub fn text_options(settings: Map<String, Value>) -> PyResult<TextOptions> {
     Ok(options)
 }
 
+/// The defaults of the settings of texts; whether kinds of terms are kept apart follows from the settings of training.
+fn text_defaults() -> Map<String, Value> {
+    let mut fields = json!(TextOptions::default()).as_object().cloned().unwrap_or_default();
+    fields.remove("apart");
+    fields
+}
+
 /// The defaults of all settings as JSON, by the part of training that uses them.
 #[pyfunction]
 pub fn defaults() -> String {
     let usual = TrainOptions::default();
     let defaults = json!({
-        "all": { "class_weight": usual.class_weight, "seed": usual.seed, "calibrate": usual.calibrate,
+        "all": { "effort": usual.effort, "class_weight": usual.class_weight, "seed": usual.seed, "calibrate": usual.calibrate,
                  "memory": usual.memory.0, "name_weight": label_names::WEIGHT },
         "linear": LinearOptions::default(),
         "factored": FactoredOptions::default(),
         "trees": TreeOptions::default(),
         "stochastic": StochasticOptions::default(),
         "batch": BatchOptions::default(),
-        "text": TextOptions::default(),
+        "text": text_defaults(),
         "trees_from": TREES_FROM,
     });
     defaults.to_string()

@@ -13,6 +13,7 @@ pub(crate) mod labels;
 pub(crate) mod mapped_rows;
 mod rows;
 mod skipped;
+mod views;
 
 pub use columns::Columns;
 pub use dataset::Dataset;
@@ -22,3 +23,4 @@ pub use interactions::Interactions;
 pub use labels::Labels;
 pub use rows::{Row, Rows};
 pub use skipped::{OnError, Skipped};
+pub use views::{Kind, View};

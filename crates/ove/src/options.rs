@@ -15,6 +15,7 @@
 //! # Ok::<(), ove::Error>(())
 //! ```
 
+mod effort;
 mod recommender;
 mod settings;
 
@@ -25,10 +26,13 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::bound::Objective;
+use crate::data::View;
 use crate::error::{Error, Result};
 pub use crate::platform::bytes::Bytes;
 use crate::platform::names::names;
 use crate::sample::SamplerKind;
+pub use effort::Effort;
+pub(crate) use effort::views;
 pub use recommender::RecommenderOptions;
 
 /// Number of classes from which trees are the default; below, linear scores may be chosen too.
@@ -61,6 +65,9 @@ pub struct TrainOptions {
     /// The score function; if not given, the one that makes the fewest errors on held-out rows: trees, or, below 100
     /// classes and for rows of numbers, linear scores.
     pub scores: Option<ScoreOptions>,
+    /// How much work training may take; for trees, and for what is compared if no scores are given.
+    #[serde(default)]
+    pub effort: Effort,
     /// Number of epochs; if not given, chosen by early stopping on held-out validation rows.
     pub epochs: Option<usize>,
     /// Learning rate, for one row and one visited class; if not given, chosen on held-out rows, or 0.7 for trees.
@@ -84,6 +91,7 @@ impl Default for TrainOptions {
     fn default() -> Self {
         TrainOptions {
             scores: None,
+            effort: Effort::default(),
             epochs: None,
             learning_rate: None,
             l2: None,
@@ -166,6 +174,9 @@ pub struct TreeOptions {
     pub objective: Objective,
     /// Number of leaves of each tree, about √K if not given. With one leaf, a tree is one node over all classes.
     pub leaves: Option<usize>,
+    /// The kinds of terms that the trees see, one tree after the other; all kinds for all trees if empty.
+    #[serde(default)]
+    pub views: Vec<View>,
 }
 
 /// The settings of the objective.
@@ -257,7 +268,7 @@ impl Default for FactoredOptions {
 
 impl Default for TreeOptions {
     fn default() -> Self {
-        TreeOptions { trees: 3, rivals: 20, objective: Objective::Merged, leaves: None }
+        TreeOptions { trees: 3, rivals: 20, objective: Objective::Merged, leaves: None, views: Vec::new() }
     }
 }
 
@@ -477,8 +488,9 @@ impl StochasticOptions {
         at_least_one("negatives", Some(self.negatives))?;
         at_least_one("batch", Some(self.batch))?;
         at_least_zero("power", Some(self.power))?;
-        if objective.has_inside() && self.sampler == SamplerKind::Rivals && self.negatives < 2 {
-            let must = "be at least 2 for the objectives merged and normalised with the sampler rivals";
+        let takes_each_once = objective.has_inside() || objective == Objective::OneVsEach;
+        if takes_each_once && self.sampler == SamplerKind::Rivals && self.negatives < 2 {
+            let must = "be at least 2 with the sampler rivals, some of which are drawn from the other classes";
             return Err(Error::setting("negatives", must, self.negatives));
         }
         match self.schedule {

@@ -25,6 +25,7 @@
 mod chars;
 mod fit;
 mod hash;
+mod language;
 mod names;
 mod rows;
 mod stem;
@@ -36,7 +37,7 @@ use memchr::memchr_iter;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::data::Dataset;
+use crate::data::{Dataset, Kind};
 use crate::error::{Error, Result};
 use crate::platform::elementary::ln;
 use crate::platform::pool;
@@ -46,11 +47,16 @@ pub use names::Names;
 use rows::Piece;
 pub use stem::Language;
 pub(crate) use table::Table;
-use terms::{Terms, hash_of_term};
+use terms::{Terms, hash_of_term, kind_of_term};
 
 /// Bytes of text per chunk: large enough that few terms are merged twice, small enough that the terms of a chunk stay
 /// in the cache.
 const CHUNK_BYTES: usize = 4 << 20;
+
+/// The mean length of names, and of texts whose n-grams of characters are few enough. Names of places have 12 bytes,
+/// titles 70.
+const NAME_BYTES: usize = 30;
+const SHORT_BYTES: usize = 300;
 
 /// The longest n-gram: a text of n words, or characters, has n terms of each length.
 const LONGEST_NGRAM: usize = 16;
@@ -67,6 +73,11 @@ pub struct TextOptions {
     /// N-grams of characters are not of stems.
     #[serde(default)]
     pub stem: Option<Language>,
+    /// Whether the kinds of terms are kept apart, for trees on different views of a text: stems stand beside the words,
+    /// and words, n-grams, stems and n-grams of characters are each scaled to the same length, in place of all together.
+    /// Not for hashed features.
+    #[serde(default)]
+    pub apart: bool,
     /// Whether texts are tokens separated by white space, which are terms as they are, in place of words that are
     /// found in the text and put into lower case.
     #[serde(default)]
@@ -90,6 +101,7 @@ impl Default for TextOptions {
             ngrams: 1,
             chars: None,
             stem: None,
+            apart: false,
             tokens: false,
             min_df: 2,
             hash: None,
@@ -117,6 +129,21 @@ impl TextOptions {
         }
         self.chars.map_or(Ok(()), CharRange::check)
     }
+
+    /// The same with the language of these texts, if it has to be found; with kinds apart, n-grams of characters for
+    /// short texts.
+    fn resolved(mut self, texts: &[&str]) -> Self {
+        if self.stem == Some(Language::Auto) {
+            self.stem = if self.tokens { None } else { language::detect(texts) };
+        }
+        self.apart &= self.hash.is_none();
+        let bytes = texts.iter().map(|text| text.len()).sum::<usize>() / texts.len().max(1);
+        if self.apart && self.chars.is_none() && bytes <= SHORT_BYTES {
+            let shortest = if bytes <= NAME_BYTES { 3 } else { 4 };
+            self.chars = Some(CharRange { shortest, longest: 5 });
+        }
+        self
+    }
 }
 
 /// The conversion of texts to rows: settings, vocabulary and weights of terms.
@@ -133,6 +160,9 @@ pub struct Text {
     /// The feature of each term of the vocabulary.
     #[serde(skip)]
     features: Table,
+    /// The kind of each feature; empty if kinds are not kept apart.
+    #[serde(skip)]
+    kinds: Vec<Kind>,
 }
 
 // The table follows from the names.
@@ -149,9 +179,10 @@ impl Text {
     /// [`Error::Setting`] for a setting out of range, and for texts without a term that occurs often enough.
     pub fn fit(options: &TextOptions, texts: &[&str]) -> Result<(Text, Dataset)> {
         options.check()?;
+        let options = options.resolved(texts);
         pool::run(|| match options.hash {
-            Some(count) => Text::fit_hashed(options, count, texts),
-            None => Text::fit_vocabulary(options, texts),
+            Some(count) => Text::fit_hashed(&options, count, texts),
+            None => Text::fit_vocabulary(&options, texts),
         })
     }
 
@@ -159,7 +190,7 @@ impl Text {
         let mut found = fit::fit(options, &chunks(texts));
         let pieces = std::mem::take(&mut found.pieces);
         let text = Text::of_terms(options, texts.len(), found)?;
-        let data = weighed(pieces, options, &text.idf, text.len());
+        let data = weighed(pieces, &text);
         Ok((text, data))
     }
 
@@ -169,16 +200,17 @@ impl Text {
             return Err(Error::setting("min-df", must, options.min_df));
         }
         let idf = idf(options, texts, &found.frequencies);
-        Ok(Text { options: *options, names: found.names, idf, features: found.features })
+        let kinds = kinds(options, &found.names);
+        Ok(Text { options: *options, names: found.names, idf, features: found.features, kinds })
     }
 
     fn fit_hashed(options: &TextOptions, count: u32, texts: &[&str]) -> Result<(Text, Dataset)> {
         let text = Text { options: *options, ..Text::default() };
         let mut frequencies = vec![0; count as usize];
         let pieces = text.count_hashed(texts, &mut frequencies);
-        let idf = idf(options, texts.len(), &frequencies);
-        let data = weighed(pieces, options, &idf, count as usize);
-        Ok((Text { idf, ..text }, data))
+        let text = Text { idf: idf(options, texts.len(), &frequencies), ..text };
+        let data = weighed(pieces, &text);
+        Ok((text, data))
     }
 
     /// The term counts of texts; adds the number of texts per feature to `frequencies`.
@@ -221,7 +253,8 @@ impl Text {
     /// settings.
     pub fn new(options: TextOptions, names: Names, idf: Vec<f32>) -> Result<Self> {
         options.check()?;
-        let mut text = Text { options, features: Table::with_capacity(names.len()), names, idf };
+        let kinds = kinds(&options, &names);
+        let mut text = Text { options, features: Table::with_capacity(names.len()), names, idf, kinds };
         let weights = if options.idf { text.len() } else { 0 };
         if text.idf.len() != weights || (options.hash.is_some() && !text.names.is_empty()) {
             let (found, terms) = (text.idf.len(), text.names.len());
@@ -250,6 +283,11 @@ impl Text {
         &self.idf
     }
 
+    /// The kind of each feature, if kinds are kept apart ([`TextOptions::apart`]); otherwise empty.
+    pub fn kinds(&self) -> &[Kind] {
+        &self.kinds
+    }
+
     /// Number of features.
     pub fn len(&self) -> usize {
         self.options.hash.map_or(self.names.len(), |count| count as usize)
@@ -264,7 +302,7 @@ impl Text {
     pub fn rows(&self, texts: &[&str]) -> Dataset {
         pool::run(|| {
             let pieces = chunks(texts).par_iter().map(|texts| self.count(texts)).collect();
-            weighed(pieces, &self.options, &self.idf, self.len())
+            weighed(pieces, self)
         })
     }
 
@@ -307,6 +345,9 @@ impl Vocabulary {
 
     /// Adds texts.
     pub fn add(&mut self, texts: &[&str]) {
+        if self.texts == 0 {
+            self.options = self.options.resolved(texts);
+        }
         self.texts += texts.len();
         pool::run(|| {
             if self.options.hash.is_some() {
@@ -376,7 +417,27 @@ fn idf(options: &TextOptions, texts: usize, frequencies: &[u32]) -> Vec<f32> {
     if options.idf { frequencies.iter().map(|frequency| of(frequency) as f32).collect() } else { Vec::new() }
 }
 
-fn weighed(mut pieces: Vec<Piece>, options: &TextOptions, idf: &[f32], features: usize) -> Dataset {
-    pieces.par_iter_mut().for_each(|piece| piece.weigh(options, idf));
-    rows::join(&pieces, features)
+/// What the counts of a row are multiplied by.
+#[derive(Clone, Copy)]
+struct Weights<'a> {
+    sublinear_tf: bool,
+    /// One per feature, or none.
+    idf: &'a [f32],
+    /// The kind of each feature, if kinds are kept apart.
+    kinds: &'a [Kind],
+    /// The square of the length of each kind.
+    share: f64,
+}
+
+fn weighed(mut pieces: Vec<Piece>, text: &Text) -> Dataset {
+    let Text { options, idf, kinds, .. } = text;
+    let count = Kind::ALL.iter().filter(|kind| kinds.contains(kind)).count();
+    let weights = Weights { sublinear_tf: options.sublinear_tf, idf, kinds, share: 1.0 / count.max(1) as f64 };
+    pieces.par_iter_mut().for_each(|piece| piece.weigh(weights));
+    rows::join(&pieces, text.len())
+}
+
+/// The kind of each term, if kinds are kept apart.
+fn kinds(options: &TextOptions, names: &Names) -> Vec<Kind> {
+    if options.apart { names.iter().map(kind_of_term).collect() } else { Vec::new() }
 }

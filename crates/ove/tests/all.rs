@@ -28,6 +28,7 @@ mod tables;
 mod text;
 mod training;
 mod trees;
+mod views;
 mod write;
 
 #[test]

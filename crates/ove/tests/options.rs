@@ -217,7 +217,7 @@ fn values_out_of_range_are_refused_with_the_range() {
         (json!({ "solver": "batch", "iterations": 0 }), "`iterations` must be at least 1, got 0".into()),
         (
             json!({ "objective": "merged", "sampler": "rivals", "negatives": 1 }),
-            "`negatives` must be at least 2 for the objectives merged and normalised with the sampler rivals, got 1"
+            "`negatives` must be at least 2 with the sampler rivals, some of which are drawn from the other classes, got 1"
                 .into(),
         ),
     ] {

@@ -264,8 +264,9 @@ fn check_unbiased(data: &Dataset, class_weights: &[f64]) {
         let settings = json!({ "sampler": sampler.name(), "negatives": 2, "batch": 30, "epochs": 1, "step": "sgd" });
         let own = json!({ "learning_rate": 1e-3, "schedule": 1.0, "class_weight": class_weights });
         let mut options = options(with(&settings, own));
-        // The rate is divided by the classes that a drawn one stands for.
-        let unit = 1e-3 / ((k as f64 - 1.0) / 2.0);
+        // The rate is divided by the classes that a drawn one stands for: all but the label and one rival, or half.
+        let all = k as f64 - 1.0;
+        let unit = 1e-3 / if sampler == SamplerKind::Rivals { all - 1.0 } else { all / 2.0 };
         let seeds = 20_000;
         let (mut bound, mut bias, mut squares) = (0.0, vec![0.0; k], vec![0.0; k]);
         with_threads(1, || {

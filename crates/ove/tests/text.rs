@@ -174,7 +174,7 @@ proptest! {
     ) {
         let chars = chars.map(|(shortest, more)| CharRange { shortest, longest: shortest + more });
         let stem = tokens.then_some(Language::Finnish);
-        let options = TextOptions { ngrams, chars, stem, tokens, min_df: 1, hash, sublinear_tf, idf };
+        let options = TextOptions { ngrams, chars, stem, apart: false, tokens, min_df: 1, hash, sublinear_tf, idf };
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let Ok((text, data)) = Text::fit(&options, &texts) else { return Ok(()) };
         for (n, one) in texts.iter().enumerate() {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use ove::io::write;
-use ove::text::Text;
+use ove::text::{Text, TextOptions};
 use ove::{Dataset, Model};
 use serde_json::json;
 
@@ -94,7 +94,7 @@ pub fn run(args: Args) -> Result<()> {
 
 /// The rows that define the numbering, and their text pipeline if they were texts.
 fn first(args: &Args) -> Result<(Option<Text>, Dataset)> {
-    let Some(like) = &args.like else { return args.input.read(&args.data, &args.text.options()) };
+    let Some(like) = &args.like else { return args.input.read(&args.data, &args.text.options(TextOptions::default())) };
     let card = Model::load(like)?.card;
     let mut data = args.input.read_with(card.text.as_ref(), &card.columns, &args.data, true)?;
     data.extend_classes(&card.classes);

@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use ove::io::read::class_weights;
 use ove::options::{LinearOptions, ScoreOptions, Solver};
-use ove::text::Text;
+use ove::text::{Text, TextOptions};
 use ove::train::FitStart;
 use ove::{Dataset, Error, Examples, Model, Objective, Scores, TrainOptions};
 use serde_json::{Value, json};
@@ -96,14 +96,14 @@ pub fn run(args: Args) -> Result<()> {
         return recommender::run(&args);
     }
     // Fail before all rows are read.
-    args.flags.options(TrainOptions::default(), None)?;
+    let given = args.flags.options(TrainOptions::default(), None)?;
     args.check_files()?;
     let mut keeper = args.checkpoint.open()?;
     let mut recorder = args.record.open()?;
     for path in args.valid.iter().chain(&args.tune_on) {
         std::fs::File::open(path).with_context(|| path.display().to_string())?;
     }
-    let plan = Plan::read(&args)?;
+    let plan = Plan::read(&args, &args.text.options(given.text()))?;
     let skipped = plan.data.skipped.count();
     let Some(trained) = plan.train(&args, &mut keeper, &mut recorder)? else {
         match keeper.stopped() {
@@ -165,13 +165,13 @@ struct Plan {
 }
 
 impl Plan {
-    fn read(args: &Args) -> Result<Self> {
+    fn read(args: &Args, text_options: &TextOptions) -> Result<Self> {
         let from = args.from.as_deref().map(Model::load).transpose()?;
         let names = args.names.read()?;
         let (text, mut data) = match (&from, &args.cache) {
             (Some(from), _) => args.input.read_more(&args.data, from)?,
-            (None, Some(folder)) => args.input.read_cached(folder, &args.data, &args.text.options())?,
-            (None, None) => args.input.read_named(&args.data, &args.text.options(), names.as_ref())?,
+            (None, Some(folder)) => args.input.read_cached(folder, &args.data, text_options)?,
+            (None, None) => args.input.read_named(&args.data, text_options, names.as_ref())?,
         };
         data.drop_unused_classes();
         if let Some(from) = &from {

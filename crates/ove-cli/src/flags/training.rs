@@ -5,7 +5,8 @@
 
 use ove::TrainOptions;
 use ove::bound::Objective;
-use ove::options::{RecommenderOptions, Schedule, ScoreKind, StepKind};
+use ove::data::View;
+use ove::options::{Effort, RecommenderOptions, Schedule, ScoreKind, StepKind};
 use ove::sample::SamplerKind;
 use ove::text::{CharRange, Language, TextOptions};
 use serde::Serialize;
@@ -99,15 +100,19 @@ pub struct BatchFlags {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Raw text")]
 pub struct TextFlags {
-    /// Maximum length of n-grams: 1 for single words, 2 for pairs of adjacent words as well, 0 for --chars alone
-    #[arg(long, value_name = "N", default_value_t = TextOptions::default().ngrams)]
-    ngrams: usize,
+    /// Maximum length of n-grams: 1 for single words, 2 for pairs of adjacent words as well, 0 for --chars alone [default:
+    /// 1; 2 with --effort best]
+    #[arg(long, value_name = "N")]
+    ngrams: Option<usize>,
     /// N-grams of A to B characters within words as well, such as 3-5
     ///
     /// For names, misspellings, and languages that join words.
     #[arg(long, value_name = "A-B")]
     chars: Option<CharRange>,
-    /// Use the stems of words in this language, by its Snowball stemmer, in place of the words
+    /// Use the stems of words in this language, by its Snowball stemmer, in place of the words; `auto` finds the language
+    /// by its most frequent words
+    ///
+    /// Trees on different views (--effort best, --views) have stems beside the words.
     #[arg(long, value_parser = choice!(Language))]
     stem: Option<Language>,
     /// Texts are tokens separated by spaces: take them as they are, in upper and lower case
@@ -128,10 +133,11 @@ pub struct TextFlags {
 }
 
 impl TextFlags {
-    /// The options that the flags give.
-    pub fn options(&self) -> TextOptions {
+    /// The options that the flags give; those that are not given are taken from `base`.
+    pub fn options(&self, base: TextOptions) -> TextOptions {
         let TextFlags { ngrams, chars, stem, tokens, min_df, hash, sublinear_tf, no_idf } = *self;
-        TextOptions { ngrams, chars, stem, tokens, min_df, hash, sublinear_tf, idf: !no_idf }
+        let (ngrams, chars, stem) = (ngrams.unwrap_or(base.ngrams), chars.or(base.chars), stem.or(base.stem));
+        TextOptions { ngrams, chars, stem, tokens, min_df, hash, sublinear_tf, idf: !no_idf, ..base }
     }
 }
 
@@ -183,9 +189,16 @@ pub struct TrainFlags {
     ///
     /// linear has a weight per feature and class; factored has a vector per feature and per class; trees search a few
     /// clusters of about √K classes per row. If it is not given, other flags imply it: --rank implies factored, --trees,
-    /// --rivals and --leaves imply trees, and any flag of the objective or a solver implies linear.
+    /// --rivals, --leaves and --views imply trees, and any flag of the objective or a solver implies linear.
     #[arg(long, value_parser = choice!(ScoreKind))]
     scores: Option<ScoreKind>,
+    /// How much work training may take [default: default]
+    ///
+    /// fast trains three trees alone and compares nothing. best trains nine trees with a second stage, for texts on
+    /// different views: words and pairs, stems (--stem auto), and for short texts n-grams of characters; views and epochs
+    /// are chosen on held-out rows.
+    #[arg(long, value_parser = choice!(Effort))]
+    effort: Option<Effort>,
     /// Solver of linear scores: stochastic gradients with sampled negatives, or L-BFGS on all rows (batch); `forest` is
     /// an alias of --scores trees [default: stochastic]
     #[arg(long, value_parser = ["stochastic", "batch", "forest"])]
@@ -205,6 +218,13 @@ pub struct TrainFlags {
     /// For trees: number of leaves of each tree; 1 is a single node over all classes [default: about √K]
     #[arg(long, value_name = "N")]
     leaves: Option<usize>,
+    /// For trees on texts: kinds of terms that the trees see, one tree after the other, such as words+ngrams,stems,chars
+    /// [default: all kinds for all trees; with --effort best, chosen on held-out rows]
+    ///
+    /// Kinds are words, ngrams (of words), stems and chars (n-grams of characters); those that --ngrams, --stem and --chars
+    /// give. Each kind is scaled to the same length.
+    #[arg(long, value_name = "VIEWS", value_delimiter = ',')]
+    views: Option<Vec<View>>,
     /// Do not apply the L2 penalty to the biases
     #[arg(long)]
     #[serde(skip)]

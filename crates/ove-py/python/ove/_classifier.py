@@ -14,6 +14,7 @@ from ove._rows import rows_of
 from ove._types import Matrix
 
 Objective = Literal["one-vs-each", "merged", "softmax", "bouchard", "sampled-softmax", "normalised"]
+Effort = Literal["fast", "default", "best"]
 ScoreKind = Literal["linear", "factored", "trees"]
 Solver = Literal["stochastic", "batch", "forest"]
 Sampler = Literal["systematic", "uniform", "frequency", "rivals"]
@@ -38,6 +39,9 @@ default "one-vs-each"; factored "sampled-softmax"
         their number and not with the product; or trees over the classes. If not given, what makes the fewest errors on
         held-out rows: trees, or for rows of numbers linear scores; only trees from 100 classes on. If `epochs` or
         `learning_rate` is given, linear scores below 100 classes.
+    effort : {"fast", "default", "best"}, default "default"
+        How much work training may take: "fast" trains three trees alone and compares nothing; "best" trains nine trees
+        with a second stage, and chooses epochs on held-out rows.
     rank : int, default 64
         Factored: length of the vectors.
     trees : int, default 3
@@ -145,6 +149,7 @@ default "one-vs-each"; factored "sampled-softmax"
         objective: Objective | None = None,
         *,
         scores: ScoreKind | None = None,
+        effort: Effort | None = None,
         rank: int | None = None,
         trees: int | None = None,
         rivals: int | None = None,
@@ -174,6 +179,7 @@ default "one-vs-each"; factored "sampled-softmax"
     ) -> None:
         self.objective = objective
         self.scores = scores
+        self.effort = effort
         self.rank = rank
         self.trees = trees
         self.rivals = rivals

@@ -17,6 +17,9 @@ from ove import _ove
 # The parameters that say how texts become rows.
 TEXT: tuple[str, ...] = tuple(json.loads(_ove.defaults())["text"])
 
+# The parameters of training that say what is not given of these.
+OF_TEXTS: tuple[str, ...] = ("effort", "scores", "views")
+
 # The weight of the name of a label in training.
 NAME_WEIGHT: float = json.loads(_ove.defaults())["all"]["name_weight"]
 

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ove import _ove
 from ove._base import Classifier
-from ove._classifier import Objective, Sampler, ScoreKind, Solver, Step
-from ove._settings import NAME_WEIGHT, TEXT, as_json, threads_of
+from ove._classifier import Effort, Objective, Sampler, ScoreKind, Solver, Step
+from ove._settings import NAME_WEIGHT, OF_TEXTS, TEXT, as_json, threads_of
 from ove._targets import Targets
 from ove._types import Matrix
 
@@ -28,12 +28,14 @@ class TextClassifier(Classifier):
     Parameters
     ----------
     ngrams : int, default 1
-        The longest n-gram of words: 1 for words alone, 2 for pairs of neighbours too, 0 for `chars` alone.
+        The longest n-gram of words: 1 for words alone, 2 for pairs of neighbours too, 0 for `chars` alone. With
+        `effort="best"`, 2 by default.
     chars : (int, int), optional
         The shortest and the longest n-gram of characters within words, such as (3, 5): the terms of `TfidfVectorizer`
         with `analyzer="char_wb"`. For names, misspellings, and languages that join words.
     stem : str, optional
-        The language, such as "english", whose stems stand for the words, by its Snowball stemmer.
+        The language, such as "english", whose stems stand for the words, by its Snowball stemmer; "auto" finds the
+        language by its most frequent words. With `views` or `effort="best"`, stems stand beside the words.
     tokens : bool, default False
         Texts are lists of tokens (or strings of tokens separated by blanks), which are terms as they are: words are not
         searched for, and nothing is put into lower case.
@@ -50,6 +52,13 @@ class TextClassifier(Classifier):
         them: each name is a text of its label, so that a label can be predicted without a text of its own.
     name_weight : float, default 1
         The weight of a name in training, where a text has weight 1; 0 only keeps the names in the model.
+    effort : {"fast", "default", "best"}, default "default"
+        How much work training may take. "fast" trains three trees alone and compares nothing. "best" trains nine trees
+        with a second stage on different views of the texts: words and pairs, stems, and for short texts n-grams of
+        characters; views and epochs are chosen on held-out rows.
+    views : list of str, optional
+        Trees: kinds of terms that they see, one tree after the other, such as ["words+ngrams", "stems", "chars"], of
+        those that `ngrams`, `stem` and `chars` give. By default all kinds for all trees.
     objective, scores, rank, trees, rivals, leaves, solver, negatives, sampler, epochs, learning_rate, l2, penalty_on_bias, \
 merge, power, batch, step, schedule, tolerance, iterations, memory, calibrate, class_weight, warm_start, random_state, \
 n_jobs, verbose, classes :
@@ -93,10 +102,12 @@ n_jobs, verbose, classes :
         name_weight: float | None = None,
         objective: Objective | None = None,
         scores: ScoreKind | None = None,
+        effort: Effort | None = None,
         rank: int | None = None,
         trees: int | None = None,
         rivals: int | None = None,
         leaves: int | None = None,
+        views: Sequence[str] | None = None,
         solver: Solver | None = None,
         negatives: int | None = None,
         sampler: Sampler | None = None,
@@ -132,10 +143,12 @@ n_jobs, verbose, classes :
         self.name_weight = name_weight
         self.objective = objective
         self.scores = scores
+        self.effort = effort
         self.rank = rank
         self.trees = trees
         self.rivals = rivals
         self.leaves = leaves
+        self.views = views
         self.solver = solver
         self.negatives = negatives
         self.sampler = sampler
@@ -204,7 +217,7 @@ n_jobs, verbose, classes :
                     f"`ngrams` must be the length of the longest n-gram, got {self.ngrams!r}; "
                     f"{longest} is what scikit-learn's ngram_range=(1, {longest}) gives"
                 )
-            rows = _ove.fit_text(texts, as_json({name: getattr(self, name) for name in TEXT}), threads)
+            rows = _ove.fit_text(texts, as_json({name: getattr(self, name) for name in (*TEXT, *OF_TEXTS)}), threads)
         elif isinstance(like, _ove.TextRows):
             rows = like.like(texts, threads)
         else:

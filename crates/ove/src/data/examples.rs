@@ -14,6 +14,7 @@ use super::dataset::Dataset;
 use super::doubts::Doubt;
 use super::labels::Labels;
 use super::rows::{Row, Rows};
+use super::views::Kind;
 use crate::error::{Error, Result};
 use crate::platform::digest::Digest;
 use crate::platform::pool;
@@ -35,6 +36,8 @@ pub struct Examples<'a> {
     /// Number of rows at the end of all rows that are names of classes: they are trained on, but neither held out nor
     /// counted.
     pub name_rows: usize,
+    /// The kind of term of each feature; empty if there are no kinds.
+    pub kinds: &'a [Kind],
     /// The ids of these rows, increasing; all rows if `None`.
     index: Option<&'a [u32]>,
 }
@@ -42,7 +45,7 @@ pub struct Examples<'a> {
 impl<'a> Examples<'a> {
     /// All of these rows.
     pub fn new(rows: Rows<'a>, labels: &'a Labels, row_weights: &'a [f64], classes: usize) -> Self {
-        Examples { rows, labels, row_weights, classes, name_rows: 0, index: None }
+        Examples { rows, labels, row_weights, classes, name_rows: 0, kinds: &[], index: None }
     }
 
     /// All rows of a data set.

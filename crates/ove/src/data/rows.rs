@@ -154,6 +154,19 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// The values of all rows.
+    pub(crate) fn all_values(&self) -> &'a [f32] {
+        self.values
+    }
+
+    /// The offset of the values of row `n` among those of all rows.
+    pub(crate) fn values_from(&self, n: usize) -> usize {
+        match self.storage {
+            Storage::Sparse { offsets, .. } => offsets[n],
+            Storage::Dense { indices } => n * indices.len(),
+        }
+    }
+
     /// The mapped files that the rows are in, if any.
     pub(crate) fn mapped(&self) -> Option<&'a MappedRows> {
         self.mapped

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::{
-    BatchOptions, BoundOptions, ClassWeight, FactoredOptions, LinearOptions, RecommenderOptions, ScoreKind,
+    BatchOptions, BoundOptions, ClassWeight, Effort, FactoredOptions, LinearOptions, RecommenderOptions, ScoreKind,
     ScoreOptions, Solver, SolverKind, StochasticOptions, TrainOptions, TreeOptions,
 };
 use crate::error::{Error, Result};
@@ -62,6 +62,7 @@ impl TrainOptions {
         if before.is_some() && (kind.is_some_and(|kind| Some(kind) != before) || solver_changes) {
             (self.epochs, self.learning_rate) = (None, None);
         }
+        set(&mut list, "effort", &mut self.effort)?;
         set(&mut list, "epochs", &mut self.epochs)?;
         set(&mut list, "learning_rate", &mut self.learning_rate)?;
         set(&mut list, "l2", &mut self.l2)?;
@@ -77,10 +78,17 @@ impl TrainOptions {
         let kind = kind.or(before).or_else(|| implied(&list, solver));
         self.scores = match kind {
             None => None,
-            Some(kind) => Some(scores(kind, self.scores.filter(|_| before == Some(kind)), solver, &mut list)?),
+            Some(kind) => {
+                let base = self.scores.filter(|_| before == Some(kind));
+                let base = base.or((kind == ScoreKind::Trees).then(|| ScoreOptions::Trees(self.effort.trees())));
+                Some(scores(kind, base, solver, &mut list)?)
+            }
         };
         if let Some(name) = list.keys().next() {
             return Err(left_over(name, self.scores.as_ref()));
+        }
+        if self.effort != Effort::Default && kind.is_some_and(|kind| kind != ScoreKind::Trees) {
+            return Err(unused("effort", "trees", self.scores.as_ref()));
         }
         self.check()?;
         Ok(self)
@@ -112,7 +120,7 @@ fn implied(list: &Map<String, Value>, solver: Option<SolverKind>) -> Option<Scor
     let has = |name: &str| list.contains_key(name);
     if has("rank") {
         Some(ScoreKind::Factored)
-    } else if has("trees") || has("rivals") || has("leaves") {
+    } else if has("trees") || has("rivals") || has("leaves") || has("views") {
         Some(ScoreKind::Trees)
     } else if solver.is_some() || !list.is_empty() {
         Some(ScoreKind::Linear)
@@ -278,6 +286,10 @@ fn left_over(name: &str, scores: Option<&ScoreOptions>) -> Error {
             false => format!("`{shown}` is not a setting of training"),
         });
     };
+    unused(name, owner, scores)
+}
+
+fn unused(name: &str, owner: &'static str, scores: Option<&ScoreOptions>) -> Error {
     let chosen = match scores {
         Some(ScoreOptions::Trees(_)) => "trees do",
         Some(ScoreOptions::Factored(_)) => "factored scores do",

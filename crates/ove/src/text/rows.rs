@@ -1,10 +1,10 @@
 //! Sparse rows from the features of texts: counted, weighted and scaled to unit length.
 
-use crate::data::Dataset;
+use crate::data::{Dataset, Kind};
 use crate::platform::elementary::ln;
 use crate::platform::memory::reserve;
 
-use super::TextOptions;
+use super::Weights;
 
 /// Consecutive rows.
 pub(super) struct Piece {
@@ -36,30 +36,50 @@ impl Piece {
         &self.indices
     }
 
-    /// Converts counts to weights; `idf` has one weight per feature, or is empty.
-    pub fn weigh(&mut self, options: &TextOptions, idf: &[f32]) {
+    /// Converts counts to weights.
+    pub fn weigh(&mut self, weights: Weights<'_>) {
         let mut start = 0;
         for &end in &self.ends {
-            weigh(&self.indices[start..end], &mut self.values[start..end], options, idf);
+            let (indices, values) = (&self.indices[start..end], &mut self.values[start..end]);
+            weigh(indices, values, weights);
+            match weights.kinds {
+                [] => scale(values),
+                kinds => scale_kinds(indices, values, kinds, weights.share),
+            }
             start = end;
         }
     }
 }
 
 /// Converts the counts of one row to weights.
-fn weigh(indices: &[u32], values: &mut [f32], options: &TextOptions, idf: &[f32]) {
-    let mut square = 0.0;
+fn weigh(indices: &[u32], values: &mut [f32], weights: Weights<'_>) {
     for (&feature, value) in indices.iter().zip(values.iter_mut()) {
-        if options.sublinear_tf && *value > 1.0 {
+        if weights.sublinear_tf && *value > 1.0 {
             *value = 1.0 + ln(f64::from(*value)) as f32;
         }
-        if let Some(idf) = idf.get(feature as usize) {
+        if let Some(idf) = weights.idf.get(feature as usize) {
             *value *= idf;
         }
-        square += f64::from(*value) * f64::from(*value);
     }
+}
+
+/// Scales a row to unit length.
+fn scale(values: &mut [f32]) {
+    let square: f64 = values.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
     let scale = 1.0 / square.sqrt();
     values.iter_mut().for_each(|value| *value = (f64::from(*value) * scale) as f32);
+}
+
+/// Scales the terms of each kind to the same length, so that a row with all kinds has unit length.
+fn scale_kinds(indices: &[u32], values: &mut [f32], kinds: &[Kind], share: f64) {
+    let mut squares = [0.0; Kind::ALL.len()];
+    for (&feature, &value) in indices.iter().zip(&*values) {
+        squares[kinds[feature as usize] as usize] += f64::from(value) * f64::from(value);
+    }
+    let scales = squares.map(|square| (share / square).sqrt());
+    for (&feature, value) in indices.iter().zip(values) {
+        *value = (f64::from(*value) * scales[kinds[feature as usize] as usize]) as f32;
+    }
 }
 
 /// Joins all pieces into one data set.

@@ -1,5 +1,5 @@
 //! The terms of a text, each by its hash: its words, then pairs of neighbours, then longer n-grams of words, then
-//! n-grams of characters ([`chars`]).
+//! stems that stand beside the words, then n-grams of characters ([`chars`]).
 //!
 //! ```text
 //! The cat sat, up to 2           →  the, cat, sat, the cat, cat sat
@@ -7,7 +7,8 @@
 //! ```
 //!
 //! The name of an n-gram of words is its words separated by single spaces. The name of an n-gram of characters stands
-//! in quotation marks, which no word contains; its hash is made from the characters alone.
+//! in quotation marks, which no word contains; its hash is made from the characters alone. The name of a stem beside the
+//! words ends with an asterisk.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -17,6 +18,10 @@ use super::chars::{self, Padded};
 use super::hash::{self, hash};
 use super::stem::Stems;
 use super::words::{each_token, each_word, lower_into};
+use crate::data::Kind;
+
+/// What the name of a stem beside the words ends with.
+const STEM: char = '*';
 
 /// The terms of one text; reused from text to text.
 pub(super) struct Terms {
@@ -27,6 +32,9 @@ pub(super) struct Terms {
     lower: String,
     /// The stems of words, if they are terms in place of the words.
     stems: Option<Stems>,
+    /// The names of the stems beside the words, and the end of each.
+    stemmed: String,
+    ends: Vec<usize>,
     /// The words of the text separated by spaces, if there are n-grams or stems.
     joined: String,
     /// The range of each word in `joined` or, without n-grams and stems, in `lower`.
@@ -45,7 +53,9 @@ impl Terms {
             options: *options,
             seed,
             lower: String::new(),
-            stems: options.stem.map(Stems::new),
+            stems: options.stem.and_then(Stems::new),
+            stemmed: String::new(),
+            ends: Vec::new(),
             joined: String::new(),
             words: Vec::new(),
             of_words: 0,
@@ -68,6 +78,9 @@ impl Terms {
             self.read_words();
         }
         self.of_words = self.hashes.len();
+        if self.options.apart {
+            self.read_stems();
+        }
         if let Some(lengths) = self.options.chars {
             self.padded.read(&self.lower, lengths);
             let seed = self.seed;
@@ -86,6 +99,7 @@ impl Terms {
             true => each_token(lower, &mut take),
             false => each_word(lower, &mut take),
         }
+        let mut stems = stems.as_mut().filter(|_| !options.apart);
         if options.ngrams == 1 && stems.is_none() {
             return;
         }
@@ -97,13 +111,29 @@ impl Terms {
             let written = &lower[word.clone()];
             joined.push_str(stems.as_mut().map_or(written, |stems| stems.of(written, *hash_of_word)));
             *word = start..joined.len();
-            if options.stem.is_some() {
+            if stems.is_some() {
                 *hash_of_word = hash(&joined.as_bytes()[word.clone()], *seed);
             }
         }
         for n in 2..=options.ngrams.min(words.len()) {
             let names = words.windows(n).map(|words| &joined.as_bytes()[words[0].start..words[n - 1].end]);
             hashes.extend(names.map(|name| hash(name, *seed)));
+        }
+    }
+
+    /// Finds the stems of the words.
+    fn read_stems(&mut self) {
+        let Terms { stems, stemmed, ends, hashes, words, lower, joined, seed, .. } = self;
+        stemmed.clear();
+        ends.clear();
+        let Some(stems) = stems else { return };
+        let all = if joined.is_empty() { &*lower } else { &*joined };
+        for (at, word) in words.iter().enumerate() {
+            let start = stemmed.len();
+            stemmed.push_str(stems.of(&all[word.clone()], hashes[at]));
+            stemmed.push(STEM);
+            hashes.push(hash(&stemmed.as_bytes()[start..], *seed));
+            ends.push(stemmed.len());
         }
     }
 
@@ -115,7 +145,11 @@ impl Terms {
     /// The name of the `place`-th term.
     pub fn name(&self, mut place: usize) -> Cow<'_, str> {
         if place >= self.of_words {
-            return chars::name(self.padded.ngram(place - self.of_words)).into();
+            let at = place - self.of_words;
+            return match self.ends.get(at) {
+                Some(&end) => self.stemmed[if at == 0 { 0 } else { self.ends[at - 1] }..end].into(),
+                None => chars::name(self.padded.ngram(at - self.ends.len())).into(),
+            };
         }
         let mut n = 1;
         while place > self.words.len() - n {
@@ -124,6 +158,19 @@ impl Terms {
         }
         let all = if self.joined.is_empty() { &self.lower } else { &self.joined };
         all[self.words[place].start..self.words[place + n - 1].end].into()
+    }
+}
+
+/// The kind of the term with this name.
+pub(super) fn kind_of_term(name: &str) -> Kind {
+    if chars::of_name(name).is_some() {
+        Kind::Chars
+    } else if name.ends_with(STEM) {
+        Kind::Stems
+    } else if name.contains(' ') {
+        Kind::Ngrams
+    } else {
+        Kind::Words
     }
 }
 
@@ -192,6 +239,18 @@ mod tests {
         assert_eq!(names_of("Old houses", pairs), ["old", "hous", "old hous"]);
         let chars = TextOptions { ngrams: 1, chars: Some(CharRange::from((7, 7))), ..options };
         assert_eq!(names_of("Houses", chars), ["hous", "\" houses\"", "\"houses \""]);
+    }
+
+    #[test]
+    fn stems_beside_the_words() {
+        let views = TextOptions { stem: Some(Language::English), apart: true, ..TextOptions::default() };
+        assert_eq!(names_of("Old houses", views), ["old", "houses", "old*", "hous*"]);
+        let all = TextOptions { ngrams: 2, chars: Some(CharRange::from((7, 7))), ..views };
+        let names = names_of("Old houses", all);
+        assert_eq!(names[..5], ["old", "houses", "old houses", "old*", "hous*"]);
+        let kinds: Vec<Kind> = names.iter().map(|name| kind_of_term(name)).collect();
+        assert_eq!(kinds[..5], [Kind::Words, Kind::Words, Kind::Ngrams, Kind::Stems, Kind::Stems]);
+        assert!(kinds.len() > 5 && kinds[5..].iter().all(|&kind| kind == Kind::Chars), "{names:?}");
     }
 
     #[test]

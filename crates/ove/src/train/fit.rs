@@ -17,7 +17,7 @@ use super::{batch, budget, learning_rate, logistic, stochastic, trees, validatio
 use crate::data::{Dataset, Examples, Row};
 use crate::error::{Error, Result};
 use crate::model::Model;
-use crate::options::{LinearOptions, ScoreOptions, Solver, TrainOptions};
+use crate::options::{Effort, LinearOptions, ScoreOptions, Solver, TrainOptions, views};
 use crate::platform::pool;
 use crate::scores::Scores;
 use crate::text::Text;
@@ -137,7 +137,9 @@ pub fn fit_with<'a>(
     start: FitStart<'_>,
     watch: &mut Watch<'_>,
 ) -> Result<Model> {
-    let data = data.into();
+    let mut data = data.into();
+    let kinds = start.text.as_ref().map_or(Vec::new(), |text| text.kinds().to_vec());
+    data.examples.kinds = &kinds;
     pool::run(|| Fit { data, given: options, start, watch }.run())
 }
 
@@ -236,6 +238,11 @@ impl Fit<'_, '_, '_> {
     /// run compares again and comes to the same choice.
     fn choose_scores(&mut self) -> Result<(TrainOptions, Option<Calibration>)> {
         let mut options = self.given.clone();
+        if let (Effort::Best, Some(ScoreOptions::Trees(trees))) = (options.effort, &mut options.scores)
+            && trees.views.is_empty()
+        {
+            trees.views = views(self.data.examples.kinds);
+        }
         // Trees and the batch solver visit their rows in random order, so these must fit in memory.
         let rows_fit = self.data.bytes_on_disk <= options.memory.0;
         match (&options.scores, self.start.from) {

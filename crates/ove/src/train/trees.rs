@@ -32,7 +32,7 @@ use self::preparation::{Preparation, Prepared};
 use self::schedule::Levels;
 use self::second_stage::SecondStageRun;
 use super::run::{Outcome, Progress, Run, Start};
-use crate::data::Examples;
+use crate::data::{Examples, View};
 use crate::error::{Error, Result};
 use crate::options::{ClassWeight, TrainOptions, TreeOptions};
 use crate::platform::bytes::Bytes;
@@ -94,7 +94,12 @@ pub(super) fn run<'a>(
         l2: options.l2.unwrap_or(L2),
         seed: options.seed,
         square: 1.0,
+        view: View::ALL,
     };
+    if !trees.views.is_empty() && examples.kinds.is_empty() {
+        let must = "be left out for rows whose features are not terms of a vocabulary";
+        return Err(Error::setting("views", must, trees.views[0]));
+    }
     let preparation = Preparation::new(task, options, trees);
     Ok(Box::new(TreeRun {
         examples,
@@ -304,6 +309,13 @@ struct Task<'a> {
     /// The mean ‖x‖² of the rows. Learning rate, penalty and pruning threshold refer to rows scaled to a mean of 1, so
     /// that a common factor of all values does not change the scores.
     square: f32,
+    /// The kinds of terms that the nodes see.
+    view: View,
+}
+
+/// The view of a tree: each has the next one.
+fn view_of(views: &[View], tree: usize) -> View {
+    if views.is_empty() { View::ALL } else { views[tree % views.len()] }
 }
 
 /// The children of each block of a node.

@@ -6,8 +6,10 @@ use crate::data::{Examples, Row};
 use crate::options::{BoundOptions, StochasticOptions};
 use crate::sample::{DrawKey, Sampler, SamplerKind, most_frequent};
 
-/// With the objectives merged and normalised and the sampler rivals, the share of drawn classes that form C; the others are drawn from
-/// outside C.
+/// With the sampler rivals, the share of drawn classes that are rivals of the row, each once; the others are drawn from
+/// the rest. The rivals form C. One-vs-each, whose C is empty, has a term of weight 1 for each: given the rivals, the
+/// others estimate what is left of the sum without bias. With importance weights in place of this, one large term of an
+/// unlikely rival undoes what many steps have learned.
 const MERGED_RIVALS: (usize, usize) = (2, 3);
 
 /// Draws the candidates of a row.
@@ -25,12 +27,15 @@ pub(super) struct Candidates {
     pub mean_weight: f64,
     /// Number of classes in C.
     pub in_c: usize,
+    /// Whether C is the rivals of the row in a sum of pairs, without a common logarithm.
+    in_pairs: bool,
 }
 
 impl Candidates {
     pub fn new(examples: &Examples<'_>, bound: &BoundOptions, options: &StochasticOptions) -> Self {
         let (objective, all) = (bound.objective, examples.classes - 1);
-        let merges_rivals = objective.has_inside() && options.sampler == SamplerKind::Rivals;
+        let in_pairs = objective == Objective::OneVsEach && options.sampler == SamplerKind::Rivals;
+        let merges_rivals = in_pairs || objective.has_inside() && options.sampler == SamplerKind::Rivals;
         let drawn = match objective.samples_classes() {
             false => [0, all],
             true if merges_rivals => {
@@ -54,7 +59,7 @@ impl Candidates {
         let mean_weight = (outside as f64 / drawn[1] as f64).max(1.0);
         let labels = examples.ids().map(|id| examples.labels[id].len()).sum::<usize>().div_ceil(examples.len());
         let width = (labels + in_c + drawn[1]).min(examples.classes);
-        Candidates { sampler, rivals, merged, drawn, width, mean_weight, in_c }
+        Candidates { sampler, rivals, merged, drawn, width, mean_weight, in_c, in_pairs }
     }
 
     /// Draws the candidates of a visit with their weights.
@@ -66,7 +71,9 @@ impl Candidates {
         if let Some(rivals) = &self.rivals {
             self.merge_rivals(rivals, row, labels, key, visit);
         }
-        visit.inside = visit.classes.len() - labels.len();
+        let in_c = visit.classes.len() - labels.len();
+        visit.inside = if self.in_pairs { 0 } else { in_c };
+        visit.weights.resize(in_c - visit.inside, 1.0);
         visit.excluded.clone_from(&visit.classes);
         visit.excluded.sort_unstable();
         self.sampler.draw(row, key, &visit.excluded, self.drawn[1], &mut visit.classes, &mut visit.weights);
@@ -136,6 +143,7 @@ mod tests {
                 let candidates = candidates(&data, objective, sampler, 6);
                 // Eleven negatives: three, or two thirds of six, are in C, and the rest of six are drawn.
                 let mean_weight = match (objective, sampler) {
+                    (Objective::OneVsEach, SamplerKind::Rivals) => 7.0 / 2.0,
                     (Objective::OneVsEach, _) => 11.0 / 6.0,
                     (Objective::Normalised, SamplerKind::Rivals) => 7.0 / 2.0,
                     (Objective::Normalised, _) => 11.0 / 6.0,

@@ -88,7 +88,7 @@ impl<'a> NodeRun<'a> {
         numbers: &mut Vec<u32>,
         is_trained_on: impl Fn(u32) -> bool,
     ) -> Self {
-        let local = LocalExamples::new(task.examples.rows, job.examples.clone(), numbers);
+        let local = LocalExamples::new(&task.examples, task.view, job.examples.clone(), numbers);
         let block = Block::new(job.children.len(), local.features.len());
         let order = (0..local.len() as u32).filter(|&n| is_trained_on(n)).collect();
         NodeRun { task, job, local, random, order, epoch: 0, at: 0, passed: 0, block, positives: Vec::new() }
@@ -159,7 +159,7 @@ impl<'a> NodeRun<'a> {
     /// w_n Σ_c c_n max(0, 1 − y_nc f_c(x_n))² of an example.
     fn loss(&mut self, n: u32) -> f64 {
         let NodeRun { local, block, job, .. } = self;
-        let example: &Example<'_> = local.get(n);
+        let example: &Example = local.get(n);
         let scores = &block.scores(local.row(example))[..job.children.len()];
         let squared_hinge = |margin: f32| f64::from((1.0 - margin).max(0.0)).powi(2);
         let weight = f64::from(example.weight);
@@ -210,7 +210,7 @@ vectorised! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Examples, Labels, Rows};
+    use crate::data::{Examples, Labels, Rows, View};
     use crate::scores::sparse::BIAS;
     use crate::synthetic::{Sparse, sparse};
 
@@ -247,7 +247,8 @@ mod tests {
             data.labels[n].iter().for_each(|&label| examples.push_positive(label as u16, 1.0));
             examples.end_row(n as u32, 1.0);
         }
-        let task = Task { examples: Examples::of(&data), learning_rate: 0.7, l2: L2, seed: 0, square: 1.0 };
+        let task =
+            Task { examples: Examples::of(&data), learning_rate: 0.7, l2: L2, seed: 0, square: 1.0, view: View::ALL };
         let job = Job { examples: Arc::new(examples), children: 0..CHILDREN, epochs: 48 };
         let mut run = job.start(task, Stream::of(&[1]), &mut Vec::new());
         assert_eq!(

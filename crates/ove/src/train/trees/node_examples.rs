@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::data::{Row, Rows};
+use crate::data::{Examples, Kind, Row, View};
 
 /// The training rows of a node by number, each with its positive children in increasing order.
 pub(super) struct NodeExamples {
@@ -50,10 +50,10 @@ impl NodeExamples {
 /// An example with all data of a step, in one cache line.
 #[derive(Clone)]
 #[repr(align(64))]
-pub(super) struct Example<'a> {
-    values: &'a [f32],
-    /// Offset of its features among those of all examples.
-    start: usize,
+pub(super) struct Example {
+    /// The range of its features among those of all examples, and the start of its values.
+    indices: Range<usize>,
+    values: usize,
     /// The range of its positive children among those of all examples.
     positives: Range<u32>,
     pub weight: f32,
@@ -68,12 +68,18 @@ pub(super) struct LocalExamples<'a> {
     pub features: Vec<u32>,
     /// The local feature numbers of all examples, concatenated.
     indices: Cow<'a, [u32]>,
-    examples: Vec<Example<'a>>,
+    /// The values of all examples, or of all rows.
+    values: Cow<'a, [f32]>,
+    examples: Vec<Example>,
 }
 
 impl<'a> LocalExamples<'a> {
-    /// `numbers` is a buffer for the local number of each feature.
-    pub fn new(rows: Rows<'a>, node: Arc<NodeExamples>, numbers: &mut Vec<u32>) -> Self {
+    /// Of the terms of a view. `numbers` is a buffer for the local number of each feature.
+    pub fn new(all: &Examples<'a>, view: View, node: Arc<NodeExamples>, numbers: &mut Vec<u32>) -> Self {
+        if view != View::ALL && !all.kinds.is_empty() {
+            return LocalExamples::of_view(all, view, node, numbers);
+        }
+        let rows = all.rows;
         let all = rows.features();
         numbers.resize(all, u32::MAX);
         let indices_of = |&row: &u32| rows.row(row as usize).indices;
@@ -103,43 +109,72 @@ impl<'a> LocalExamples<'a> {
         };
         features.iter().for_each(|&feature| numbers[feature as usize] = u32::MAX);
         let features = if most { (0..all as u32).collect() } else { features };
-        let example = |(n, start): (usize, usize)| Example {
-            values: rows.row(node.rows[n] as usize).values,
-            start,
-            positives: node.positives_of(n),
-            weight: node.row_weights[n],
+        let example = |(n, start): (usize, usize)| {
+            let row = node.rows[n] as usize;
+            Example {
+                indices: start..start + rows.row(row).values.len(),
+                values: rows.values_from(row),
+                positives: node.positives_of(n),
+                weight: node.row_weights[n],
+            }
         };
         let examples = starts.into_iter().enumerate().map(example).collect();
-        LocalExamples { node, features, indices, examples }
+        LocalExamples { node, features, indices, values: Cow::Borrowed(rows.all_values()), examples }
+    }
+
+    /// A copy of the entries that the view shows.
+    fn of_view(all: &Examples<'a>, view: View, node: Arc<NodeExamples>, numbers: &mut Vec<u32>) -> Self {
+        let (rows, kinds): (_, &[Kind]) = (all.rows, all.kinds);
+        numbers.resize(rows.features(), u32::MAX);
+        let (mut indices, mut values, mut examples) = (Vec::new(), Vec::new(), Vec::with_capacity(node.len()));
+        for (n, &row) in node.rows.iter().enumerate() {
+            let Row { indices: of_row, values: own } = rows.row(row as usize);
+            let start = indices.len();
+            let seen = of_row.iter().zip(own).filter(|&(&feature, _)| view.has(kinds[feature as usize]));
+            for (&feature, &value) in seen {
+                indices.push(feature);
+                values.push(value);
+            }
+            let (positives, weight) = (node.positives_of(n), node.row_weights[n]);
+            examples.push(Example { indices: start..indices.len(), values: start, positives, weight });
+        }
+        let mut features = Vec::new();
+        for &feature in &indices {
+            if std::mem::replace(&mut numbers[feature as usize], 0) == u32::MAX {
+                features.push(feature);
+            }
+        }
+        features.sort_unstable();
+        features.iter().zip(0..).for_each(|(&feature, number)| numbers[feature as usize] = number);
+        indices.iter_mut().for_each(|feature| *feature = numbers[*feature as usize]);
+        features.iter().for_each(|&feature| numbers[feature as usize] = u32::MAX);
+        LocalExamples { node, features, indices: indices.into(), values: values.into(), examples }
     }
 
     pub fn len(&self) -> usize {
         self.examples.len()
     }
 
-    pub fn get(&self, n: u32) -> &Example<'a> {
+    pub fn get(&self, n: u32) -> &Example {
         &self.examples[n as usize]
     }
 
     /// The local features and values of an example.
     #[inline(always)]
-    pub fn row(&self, example: &Example<'a>) -> Row<'_> {
-        Row { indices: &self.indices[example.start..example.start + example.values.len()], values: example.values }
+    pub fn row(&self, example: &Example) -> Row<'_> {
+        let indices = &self.indices[example.indices.clone()];
+        Row { indices, values: &self.values[example.values..example.values + indices.len()] }
     }
 
     /// The positive children of an example within a range, relative to its start, with their weights.
-    pub fn positives_within(
-        &self,
-        example: &Example<'a>,
-        children: &Range<usize>,
-    ) -> impl Iterator<Item = (usize, f32)> {
+    pub fn positives_within(&self, example: &Example, children: &Range<usize>) -> impl Iterator<Item = (usize, f32)> {
         let positives = &self.node.positives[example.positives.start as usize..example.positives.end as usize];
         let positives = positives.iter().map(|&(child, weight)| (usize::from(child), weight));
         positives.filter(|(child, _)| children.contains(child)).map(|(child, weight)| (child - children.start, weight))
     }
 
     /// The first positive child of an example, for a prefetch.
-    pub fn first_positive(&self, example: &Example<'a>) -> Option<&(u16, f32)> {
+    pub fn first_positive(&self, example: &Example) -> Option<&(u16, f32)> {
         self.node.positives.get(example.positives.start as usize)
     }
 }

@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use super::clustering::{ClassVectors, Clustering};
 use super::node_examples::NodeExamples;
 use super::schedule::Schedule;
-use super::{Task, calibration, epochs};
-use crate::data::{Examples, Rows};
+use super::{Task, calibration, epochs, view_of};
+use crate::data::{Examples, View};
 use crate::options::{ClassWeight, TrainOptions, TreeOptions};
 use crate::platform::random::Stream;
 use crate::scores::trees::leaf_starts;
@@ -26,6 +26,7 @@ pub(super) struct Preparation<'a> {
     /// The number of epochs, if it is given.
     epochs: Option<usize>,
     trees: usize,
+    views: Vec<View>,
     leaves: usize,
     /// Rows held out for calibration, and the others.
     held_out: Vec<u32>,
@@ -59,12 +60,13 @@ pub(super) struct Prepared<'a> {
 }
 
 impl<'a> Preparation<'a> {
-    pub fn new(task: Task<'a>, options: &TrainOptions, TreeOptions { trees, leaves, .. }: &TreeOptions) -> Self {
+    pub fn new(task: Task<'a>, options: &TrainOptions, TreeOptions { trees, leaves, views, .. }: &TreeOptions) -> Self {
         Preparation {
             task,
             class_weight: options.class_weight.clone(),
             epochs: options.epochs,
             trees: *trees,
+            views: views.clone(),
             leaves: leaf_count(task.examples.classes, *leaves),
             held_out: Vec::new(),
             train: Vec::new(),
@@ -98,12 +100,13 @@ impl<'a> Preparation<'a> {
                 let weights = LabelWeights::new(&examples, &self.class_weight);
                 let of_tree = |order: &Vec<u32>| nodes_of(&examples, &weights, &self.train, order, self.leaves);
                 let nodes = orders.par_iter().map(of_tree).collect();
-                self.task.square = mean_square(examples.rows, &self.train);
+                self.task.square = mean_square(&examples, View::ALL, &self.train);
                 Phase::Epochs(orders, nodes)
             }
             Phase::Epochs(orders, nodes) => {
-                let epochs = self.epochs.unwrap_or_else(|| epochs::choose(self.task, &nodes[0]));
-                let schedule = Schedule::new(self.task, epochs, nodes);
+                let tasks: Vec<Task<'a>> = (0..self.trees).map(|tree| self.task_of(tree)).collect();
+                let epochs = self.epochs.unwrap_or_else(|| epochs::choose(tasks[0], &nodes[0]));
+                let schedule = Schedule::new(tasks, epochs, nodes);
                 let (held_out, train) = (std::mem::take(&mut self.held_out), std::mem::take(&mut self.train));
                 return Some(Prepared {
                     held_out,
@@ -119,6 +122,14 @@ impl<'a> Preparation<'a> {
         None
     }
 
+    /// What the nodes of a tree share.
+    fn task_of(&self, tree: usize) -> Task<'a> {
+        match view_of(&self.views, tree) {
+            View::ALL => self.task,
+            view => Task { view, square: mean_square(&self.task.examples, view, &self.train), ..self.task },
+        }
+    }
+
     /// Holds out random rows for calibration.
     fn split(&mut self) {
         let stream = Stream::of(&[self.task.seed, u64::MAX]);
@@ -132,10 +143,15 @@ pub(crate) fn held_out(examples: &Examples<'_>) -> usize {
     if count < calibration::MIN_ROWS { 0 } else { count }
 }
 
-/// The mean ‖x‖² of these rows; 1 if it is zero or not a normal number.
-fn mean_square(rows: Rows<'_>, train: &[u32]) -> f32 {
-    let values = train.iter().flat_map(|&row| rows.row(row as usize).values);
-    let mean = (values.map(|&value| f64::from(value).powi(2)).sum::<f64>() / train.len() as f64) as f32;
+/// The mean ‖x‖² of what a view shows of these rows; 1 if it is zero or not a normal number.
+fn mean_square(examples: &Examples<'_>, view: View, train: &[u32]) -> f32 {
+    let (rows, kinds) = (examples.rows, examples.kinds);
+    let entries = train.iter().flat_map(|&row| {
+        let row = rows.row(row as usize);
+        row.indices.iter().zip(row.values)
+    });
+    let seen = entries.filter(|&(&feature, _)| kinds.get(feature as usize).is_none_or(|&kind| view.has(kind)));
+    let mean = (seen.map(|(_, &value)| f64::from(value).powi(2)).sum::<f64>() / train.len() as f64) as f32;
     if mean.is_normal() { mean } else { 1.0 }
 }
 

@@ -25,7 +25,8 @@ const MIN_ROWS: usize = 4096;
 
 /// All nodes of all trees.
 pub(super) struct Schedule<'a> {
-    task: Task<'a>,
+    /// What the nodes of each tree share.
+    tasks: Vec<Task<'a>>,
     jobs: Vec<Placed>,
     /// The numbers of the jobs that have not started, the longest last.
     waiting: Vec<usize>,
@@ -68,7 +69,7 @@ impl Placed {
 
 impl<'a> Schedule<'a> {
     /// All blocks of all nodes, by tree, the root first.
-    pub fn new(task: Task<'a>, epochs: usize, nodes: Vec<Vec<Arc<NodeExamples>>>) -> Self {
+    pub fn new(tasks: Vec<Task<'a>>, epochs: usize, nodes: Vec<Vec<Arc<NodeExamples>>>) -> Self {
         let mut jobs = Vec::new();
         for (tree, nodes) in nodes.into_iter().enumerate() {
             for (node, examples) in nodes.into_iter().enumerate() {
@@ -81,7 +82,7 @@ impl<'a> Schedule<'a> {
         }
         let total = jobs.iter().map(Placed::work).sum();
         let mut schedule = Schedule {
-            task,
+            tasks,
             jobs,
             waiting: Vec::new(),
             slots: Vec::new(),
@@ -138,12 +139,12 @@ impl<'a> Schedule<'a> {
         let deadline = Instant::now() + SLICE;
         self.slots.resize_with(rayon::current_num_threads().max(self.slots.len()), Slot::default);
         let (waiting, finished) = (Mutex::new(&mut self.waiting), Mutex::new(Vec::new()));
-        let (passed, jobs, task) = (AtomicUsize::new(0), &self.jobs, self.task);
+        let (passed, jobs, tasks) = (AtomicUsize::new(0), &self.jobs, &self.tasks);
         self.slots.par_iter_mut().with_max_len(1).for_each(|slot| {
             while Instant::now() < deadline {
                 if slot.run.is_none() {
                     let Some(number) = waiting.lock().expect("no thread panics with it").pop() else { return };
-                    slot.run = Some((number, start(task, number, jobs, &mut slot.numbers)));
+                    slot.run = Some((number, start(tasks, number, jobs, &mut slot.numbers)));
                 }
                 let Some((number, run)) = &mut slot.run else { return };
                 passed.fetch_add(run.advance(ROWS) * jobs[*number].job.children.len(), Ordering::Relaxed);
@@ -163,11 +164,11 @@ impl<'a> Schedule<'a> {
     /// Finishes all jobs as they are. Those in progress give their current weights; those that have not started are first
     /// trained on some rows.
     pub fn stop(&mut self) {
-        let (jobs, task) = (&self.jobs, self.task);
+        let (jobs, tasks) = (&self.jobs, &self.tasks);
         let in_progress = self.slots.drain(..).filter_map(|slot| slot.run);
         let in_progress: Vec<(usize, Weights)> = in_progress.map(|(number, run)| (number, run.weights())).collect();
         let started = self.waiting.par_drain(..).map_init(Vec::new, |numbers, number| {
-            let mut run = start(task, number, jobs, numbers);
+            let mut run = start(tasks, number, jobs, numbers);
             run.advance(MIN_ROWS);
             (number, run.weights())
         });
@@ -186,8 +187,9 @@ impl<'a> Schedule<'a> {
     }
 }
 
-fn start<'a>(task: Task<'a>, number: usize, jobs: &[Placed], numbers: &mut Vec<u32>) -> NodeRun<'a> {
+fn start<'a>(tasks: &[Task<'a>], number: usize, jobs: &[Placed], numbers: &mut Vec<u32>) -> NodeRun<'a> {
     let Placed { tree, node, job } = &jobs[number];
+    let task = tasks[*tree];
     let random = Stream::of(&[task.seed, *tree as u64, *node as u64, job.children.start as u64]);
     job.start(task, random, numbers)
 }
