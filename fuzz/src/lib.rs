@@ -22,9 +22,10 @@ use ove::{Dataset, Error, Examples, Labels, Model, TrainOptions, synthetic, with
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 17] = [
+pub const TARGETS: [Target; 20] = [
     ("any", any),
     ("arff", arff),
+    ("arrow", arrow),
     ("cache", cache),
     ("checkpoint", checkpoint),
     ("csv", csv),
@@ -35,6 +36,8 @@ pub const TARGETS: [Target; 17] = [
     ("label_names", names_of_classes),
     ("libsvm", libsvm),
     ("model", model),
+    ("npz", npz),
+    ("parquet", parquet),
     ("pieces", pieces),
     ("text", text),
     ("triples", triples),
@@ -52,6 +55,35 @@ pub fn arff(bytes: &[u8]) {
     reader(Some(Format::Arff), bytes);
 }
 
+/// The reader of Arrow files: texts, and numbers.
+pub fn arrow(bytes: &[u8]) {
+    columnar(Format::Arrow, bytes);
+}
+
+/// The reader of Parquet files: texts, and numbers.
+pub fn parquet(bytes: &[u8]) {
+    columnar(Format::Parquet, bytes);
+}
+
+fn columnar(format: Format, bytes: &[u8]) {
+    let [label, weight, id] = ["label", "weight", "id"].map(|name| Some(name.to_owned()));
+    let texts = Columns { text: vec!["1:2,2".into()], label: label.clone(), weight, ..Columns::default() };
+    table(format, texts, bytes);
+    table(format, Columns { features: vec!["all".into()], label, id, ..Columns::default() }, bytes);
+}
+
+/// The readers of matrices, sparse and dense, without and with labels: these are read from the same bytes.
+pub fn npz(bytes: &[u8]) {
+    reader(None, bytes);
+    std::fs::write(&*FILE, bytes).unwrap();
+    let format = Some(if bytes.starts_with(b"\x93NUMPY") { Format::Npy } else { Format::Npz });
+    let options = ReadOptions { format, labels_file: Some(FILE.clone()), ..ReadOptions::default() };
+    if let Ok(Input::Rows(data)) = read_any(&FILE, &options) {
+        check_read(&data);
+    }
+    let _ = std::fs::remove_file(&*FILE);
+}
+
 /// The reader of CSV: columns by name, and by number.
 pub fn csv(bytes: &[u8]) {
     reader(Some(Format::Csv), bytes);
@@ -63,7 +95,7 @@ pub fn csv(bytes: &[u8]) {
 pub fn jsonl(bytes: &[u8]) {
     reader(Some(Format::Jsonl), bytes);
     let [label, weight, id] = ["label", "weight", "id"].map(|name| Some(name.to_owned()));
-    table(Format::Jsonl, Columns { text: vec!["text,body".into()], label, weight, id, label_separator: None }, bytes);
+    table(Format::Jsonl, Columns { text: vec!["text,body".into()], label, weight, id, ..Columns::default() }, bytes);
 }
 
 /// The reader of fastText lines.

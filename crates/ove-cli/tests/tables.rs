@@ -160,13 +160,36 @@ fn predictions_as_tables() {
     assert_eq!(text("fruit.csv").lines().count(), 7);
 }
 
+/// Rows of numbers by the names of columns, which `inspect` and the card keep, also from a cache.
+#[test]
+fn columns_of_numbers() {
+    let dir = Dir::new();
+    dir.create("fruit.csv", "id,sweet,round,kind\na,1,0.9,apple\nb,0.9,1,apple\nc,0.2,1,lime\nd,0.1,0.9,lime\n");
+    for flags in ["--features all --id id", "--features round,sweet", "--features all --id id --cache kept"] {
+        dir.run(&format!("train fruit.csv -o m --label kind {flags} --epochs 5")).ok();
+        let features = if flags.contains("all") { ["sweet", "round"] } else { ["round", "sweet"] };
+        let card = dir.run("inspect m --json").json();
+        assert_eq!(card["options"]["columns"]["features"], serde_json::json!(features), "{flags}");
+        contains(&dir.run("inspect m --class apple").ok(), "sweet");
+        assert_eq!(dir.run("evaluate m fruit.csv --json").json()["rows"], 4);
+        // In another order, and without labels.
+        dir.create("new.csv", "round,sweet,id\n0.95,1,x\n");
+        dir.create("same.csv", "id,sweet,round\nx,1,0.95\n");
+        assert_eq!(dir.run("predict m new.csv --id id").ok(), dir.run("predict m same.csv --id id").ok());
+    }
+    let error = "error: fruit.csv:2:1: expected a finite number in `id`, found 'a'\n";
+    assert_eq!(dir.run("train fruit.csv -o x --label kind --features all").refused(), error);
+    let error = dir.run("predict m fruit.csv --text kind").refused();
+    assert_eq!(error, "error: rows consist of a text or of numbers, so give `text` or `features`, not both\n");
+}
+
 #[test]
 fn outputs_are_whole_and_no_inputs() {
     let dir = shop();
     dir.run("train shop.csv -o m --text title --label category --id sku --epochs 5 --min-df 1").ok();
     contains(&dir.run("predict m shop.csv -o shop.csv").refused(), "must not be one of the inputs, got shop.csv");
     assert_eq!(dir.bytes("shop.csv")[..4], *b"sku,");
-    let ends = "error: `output` must end with .csv or .jsonl, got out.txt\n";
+    let ends = "error: `output` must end with .csv, .jsonl, .parquet, .feather or .arrow, got out.txt\n";
     assert_eq!(dir.run("predict m shop.csv -o out.txt").refused(), ends);
     // Nothing is left of a table that could not be completed, and an older one stays.
     dir.create("bad.csv", "sku,title\n1,one\n2\n");

@@ -6,6 +6,8 @@
 mod bad_input;
 mod checkpoint;
 mod choice;
+#[cfg(feature = "parquet")]
+mod columnar;
 mod evaluate;
 mod factored;
 mod file;
@@ -16,6 +18,8 @@ mod fuzz;
 mod held_out;
 mod layers;
 mod matrix;
+#[cfg(feature = "npz")]
+mod npz;
 mod objective;
 mod options;
 mod paper;

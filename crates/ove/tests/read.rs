@@ -260,7 +260,7 @@ fn idx_errors() {
     ] {
         assert_eq!(error(&[("images", IMAGES), ("labels", &labels)]), format!("labels: {expected}"));
     }
-    let missing = "expected the labels beside it, found neither labels-idx1-ubyte nor labels-idx1-ubyte.gz";
+    let missing = "expected the labels beside it, found no labels-idx1-ubyte, compressed or not";
     assert_eq!(error(&[("images-idx3-ubyte", IMAGES)]), format!("images-idx3-ubyte: {missing}"));
 }
 
@@ -415,7 +415,7 @@ fn triples_errors() {
         assert_eq!(error(&files), format!("t.data{expected}"));
     }
     let rows: (&str, &[u8]) = ("t.data", b"1 1 1\n2 1 1\n");
-    assert_eq!(error(&[rows]), "t.data: expected the labels beside it, found neither t.label nor t.label.gz");
+    assert_eq!(error(&[rows]), "t.data: expected the labels beside it, found no t.label, compressed or not");
     for (labels, map, expected) in [
         ("1\nx\n", "a 1\n", "t.label:2:1: expected a class, a number from 0 to 4294967295, found 'x'"),
         ("1\n\n1\n", "a 1\n", "t.label:2:1: expected the number of a class, found ''"),
@@ -558,6 +558,68 @@ fn damaged_gzip() {
     assert_eq!(error(&[("a.gz", &changed)]), "a.gz: the gzip data are damaged");
 }
 
+/// Rows in each compression, by whom they were compressed, with the ending of the name.
+fn compressed(content: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
+    let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::default());
+    bzip2.write_all(content).unwrap();
+    let mut zstd = zstd::Encoder::new(Vec::new(), 3).unwrap();
+    zstd.include_checksum(true).unwrap();
+    zstd.write_all(content).unwrap();
+    vec![("gz", gzip(content)), ("bz2", bzip2.finish().unwrap()), ("zst", zstd.finish().unwrap())]
+}
+
+/// "a 1:1\nb 2:0.5\n", compressed by xz-utils: the crate that decompresses it is built without its encoder.
+const XZ: &str = "fd377a585a0000016922de360200210116000000742fe5a301000d6120313a310a6220323a302e350a0000003e760d5b0001220e\
+    0cde8c609042990d010000000001595a";
+
+fn xz() -> Vec<u8> {
+    (0..XZ.len()).step_by(2).map(|at| u8::from_str_radix(&XZ[at..at + 2], 16).unwrap()).collect()
+}
+
+#[test]
+fn other_compressions_are_like_gzip() {
+    let mut files = compressed(b"a 1:1\nb 2:0.5\n");
+    files.push(("xz", xz()));
+    for (ending, packed) in files {
+        let two = [packed.clone(), packed.clone()].concat();
+        for name in [&format!("a.svm.{ending}"), "a.svm", "a"] {
+            assert_eq!(show(&data(&[(name, &packed)])), ["a 1:1", "b 2:0.5"], "{name}");
+            assert_eq!(show(&data(&[(name, &two)])).len(), 4, "{name}: two members");
+        }
+        let name = format!("a.{ending}");
+        let format = if ending == "gz" {
+            "gzip"
+        } else if ending == "zst" {
+            "zstd"
+        } else {
+            ending
+        };
+        for end in 11..packed.len() {
+            let found = error(&[(&name, &packed[..end])]);
+            assert_eq!(found, format!("{name}: the {format} data are cut short"), "the first {end} bytes");
+        }
+        let mut damaged = 0;
+        for at in 4..packed.len() {
+            let mut changed = packed.clone();
+            changed[at] ^= 0x55;
+            let found = Files::new(&[(&name, &changed)]).read(&ReadOptions::default());
+            damaged += usize::from(found.is_err_and(|error| error.to_string().contains(&format!("the {format} data"))));
+        }
+        assert!(damaged > packed.len() / 3, "{format}: {damaged} of {} changes are seen", packed.len());
+    }
+    // Not bzip2, whatever its first letters.
+    assert_eq!(show(&data(&[("a.svm", b"BZh9 1:1 2:1\n")])), ["BZh9 1:1 2:1"]);
+    // A name may end in the compression of a table, which then tells the separator.
+    let table = compressed("text\tlabel\na, b\tx\n".as_bytes());
+    for (ending, packed) in table {
+        let Ok(Input::Texts(texts)) = read_any(&Files::new(&[(&format!("a.tsv.{ending}"), &packed)]).1, &unlabelled())
+        else {
+            panic!("{ending}")
+        };
+        assert_eq!(texts.len(), 2);
+    }
+}
+
 #[test]
 fn text_is_utf8() {
     assert_eq!(error(&[("a.svm", b"1 1:1\n2 1:\xff\n")]), "a.svm:2:5: expected UTF-8, found byte 0xff");
@@ -594,7 +656,7 @@ fn options() {
         assert_eq!(format.name().parse::<Format>().unwrap(), *format);
     }
     let error = "xls".parse::<Format>().unwrap_err().to_string();
-    let known = "libsvm, xmc, idx, arff, triples, tsv, tsv-label-first, fasttext, csv, jsonl";
+    let known = "libsvm, xmc, idx, arff, triples, tsv, tsv-label-first, fasttext, csv, jsonl, npy, npz, parquet, arrow";
     assert_eq!(error, format!("`format` must be one of {known}, got `xls`"));
     let options = ReadOptions { labels: Some(9), ..ReadOptions::default() };
     let error = Files::new(&[("a.arff", FRUIT.as_bytes())]).error(&options);

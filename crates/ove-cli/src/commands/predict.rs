@@ -31,7 +31,7 @@ pub struct Args {
     model: PathBuf,
     /// Rows, or one text per line for a model that was trained on texts; labels are optional; `-` is stdin
     data: PathBuf,
-    /// Write the predictions to this file, .csv or .jsonl, instead of printing them
+    /// Write the predictions to this file instead of printing them: .csv, .jsonl, .parquet, .feather or .arrow
     #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
     output: Option<PathBuf>,
     /// Number of classes per row [default: 5; with several labels per row, every class above the threshold]
@@ -72,7 +72,8 @@ pub fn run(args: Args) -> Result<()> {
         Some((path, format)) => {
             if run.by_threshold && format == PredictionFormat::Csv {
                 bail!(
-                    "--top must be given for CSV, which has columns for a number of classes; .jsonl takes any number"
+                    "--top must be given for CSV, which has columns for a number of classes; .jsonl and .parquet take \
+                     any number"
                 );
             }
             atomic::write_beside(path, |place| run.write_table(pieces, path, place, format))?;
@@ -151,7 +152,7 @@ impl<'a> Run<'a> {
     /// Writes the predictions to `place`, which becomes `path`.
     fn write_table(&mut self, pieces: Pieces, path: &Path, place: &Path, format: PredictionFormat) -> ove::Result<()> {
         let top = self.args.top.unwrap_or(TOP).min(self.model.classes());
-        let mut table = Predictions::create(path, place, format, top)?;
+        let mut table = Predictions::create(path, place, format, top, !self.model.card.label_names.is_empty())?;
         self.predict(pieces, |rows| table.write(rows))?;
         table.finish()
     }

@@ -33,8 +33,9 @@ const MORE: &str = "More";
 #[command(after_help = "Example: ove train titles.tsv -o titles.model --valid test.tsv\n\n\
                         More flags, and each in full: ove train --help-all")]
 pub struct Args {
-    /// Labelled rows: a table (CSV, JSON lines), texts (TSV, fastText), numbers (libsvm, XMC repository, IDX, ARFF,
-    /// 20-newsgroups triples), or with --format interactions users with items; may be gzipped; `-` is stdin
+    /// Labelled rows: a table (CSV, JSON lines, Parquet, Feather), texts (TSV, fastText), numbers (libsvm, XMC repository,
+    /// SciPy, NumPy, IDX, ARFF, 20-newsgroups triples), or with --format interactions users with items; may be compressed
+    /// (gz, bz2, xz, zst); `-` is stdin
     data: PathBuf,
     /// Model file to write
     #[arg(short, long, value_name = "MODEL")]

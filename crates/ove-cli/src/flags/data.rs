@@ -1,6 +1,6 @@
 //! Reading data: the shared flags, and the variants that training and models need.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -26,9 +26,10 @@ pub struct DataFlags {
     /// Format of the data; detected from the file if not given. interactions: users with items
     #[arg(long, value_parser = file_format())]
     format: Option<FileFormat>,
-    /// For ARFF: the last N attributes are labels
-    #[arg(long, value_name = "N")]
-    labels: Option<usize>,
+    /// For NumPy and SciPy: the file of the labels, .npy, .npz or one per line [default: DATA.labels.npy, .npz or .txt]; for
+    /// ARFF: the last N attributes are labels
+    #[arg(long, value_name = "FILE|N")]
+    labels: Option<String>,
     /// Keep only the first label of each row
     #[arg(long)]
     first_label: bool,
@@ -203,7 +204,10 @@ impl DataFlags {
 
     /// Reads validation rows or texts, with labels numbered as the classes of the training rows.
     pub fn read_like(&self, train: &Dataset, text: Option<&Text>, path: &Path) -> Result<Dataset> {
-        let data = self.read_with(text, &train.columns, path, true)?;
+        // A file of labels is that of the training rows.
+        let own =
+            DataFlags { labels: self.labels.clone().filter(|labels| labels.parse::<usize>().is_ok()), ..self.clone() };
+        let data = own.read_with(text, &train.columns, path, true)?;
         Ok(fitted(data, &train.classes, train.features(), path))
     }
 
@@ -221,9 +225,11 @@ impl DataFlags {
             None => None,
         };
         let given = columns.given();
+        let number = labels.as_ref().and_then(|labels| labels.parse().ok());
         Ok(ReadOptions {
             format,
-            labels,
+            labels: number,
+            labels_file: labels.filter(|_| number.is_none()).map(PathBuf::from),
             first_label,
             labels_required,
             on_error,
@@ -235,7 +241,8 @@ impl DataFlags {
     /// Reports what was chosen and what was skipped.
     fn report(&self, data: &Dataset, path: &Path) {
         let given = self.columns.given();
-        if let (Columns { text, label: Some(label), .. }, true) = (&data.columns, data.columns != given) {
+        let Columns { text, label, .. } = &data.columns;
+        if let (Some(label), true) = (label, data.columns.features.is_empty() && data.columns != given) {
             note!("{}: texts are in `{}`, labels in `{label}` (--text, --label)", path.display(), text.join(","));
         }
         report_skipped(&data.skipped, path);

@@ -298,6 +298,8 @@ def _columns(X: Any) -> list[tuple[str, Any]] | None:
     """The columns of a table by name; None if it is no table."""
     if hasattr(X, "column_names"):  # pyarrow
         return list(zip(X.column_names, X.columns, strict=True))
+    if hasattr(X, "collect_schema") and not hasattr(X, "to_numpy"):  # a query of polars
+        raise ValueError("`X` must be a table or a column, got a query that was not run; pass X.collect()")
     if not hasattr(X, "columns"):
         return None
     if len(set(X.columns)) < len(X.columns):

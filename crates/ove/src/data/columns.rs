@@ -1,4 +1,4 @@
-//! Which columns of a table hold the texts, labels, weights and ids of its rows.
+//! Which columns of a table hold the texts or numbers, labels, weights and ids of its rows.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +10,10 @@ pub struct Columns {
     /// two columns, unless a column has that name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub text: Vec<String>,
+    /// The columns of numbers, which rows consist of in place of a text; `all` stands for every column that is not
+    /// another of these.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub features: Vec<String>,
     /// The column of the label.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
@@ -34,6 +38,7 @@ impl Columns {
     pub fn or(self, other: &Columns) -> Columns {
         Columns {
             text: if self.text.is_empty() { other.text.clone() } else { self.text },
+            features: if self.features.is_empty() { other.features.clone() } else { self.features },
             label: self.label.or_else(|| other.label.clone()),
             label_separator: self.label_separator.or_else(|| other.label_separator.clone()),
             weight: self.weight.or_else(|| other.weight.clone()),

@@ -109,6 +109,16 @@ impl Dataset {
         self.row_weights.truncate(self.len());
     }
 
+    /// Adds the rows of `others`, without their labels and weights.
+    pub(crate) fn append_unlabelled(&mut self, others: &Dataset) {
+        let start = self.indices.len();
+        self.indices.extend(&others.indices);
+        self.values.extend(&others.values);
+        self.offsets.extend(others.offsets[1..].iter().map(|offset| start + offset));
+        self.labels.append(&others.labels, |label| label);
+        self.features = self.features.max(others.features);
+    }
+
     /// Number of features.
     pub fn features(&self) -> usize {
         self.features

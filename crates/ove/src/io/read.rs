@@ -2,8 +2,9 @@
 //! into one.
 //!
 //! Each format is in a file of its own that describes it. The format is detected by the name of the file, else by its
-//! first bytes. Tables ([`Format::is_table`]) have named columns, of which [`Columns`] says what they hold. Any file may be compressed with gzip (feature `gzip`), whatever its name. `-` is
-//! standard input.
+//! first bytes. Tables ([`Format::is_table`]) have named columns, of which [`Columns`] says what they hold; those in
+//! Parquet and Arrow files need the feature `parquet`. Any file may be compressed with gzip, bzip2, xz or Zstandard
+//! (features `gzip`, `bz2`, `xz` and `zstd`), whatever its name. `-` is standard input.
 //!
 //! ```no_run
 //! let train = ove::io::read::read("train.svm.gz".as_ref(), &ove::io::read::ReadOptions::default())?;
@@ -14,6 +15,12 @@
 mod arff;
 pub mod class_weights;
 pub(crate) mod classes;
+#[cfg(feature = "parquet")]
+mod columnar;
+#[cfg(not(feature = "parquet"))]
+#[path = "read/columnar/absent.rs"]
+mod columnar;
+mod compression;
 pub mod counts;
 mod csv;
 mod detect;
@@ -24,6 +31,13 @@ mod json_lines;
 pub mod label_names;
 mod libsvm;
 mod lines;
+#[cfg(feature = "npz")]
+mod matrix;
+#[cfg(not(feature = "npz"))]
+#[path = "read/matrix/absent.rs"]
+mod matrix;
+#[cfg(feature = "npz")]
+mod npy;
 mod number;
 mod pair;
 mod pieces;
@@ -36,12 +50,13 @@ mod tsv;
 mod weight;
 mod xmc;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::data::Dataset;
 pub use crate::data::{Columns, OnError, Skipped};
 use crate::error::{Error, Place, Result};
 use crate::platform::names::names;
+use columnar::Columnar;
 pub use interactions::{read_interactions, read_interactions_bytes};
 pub use pieces::Pieces;
 use source::Source;
@@ -70,11 +85,20 @@ pub enum Format {
     Csv,
     /// A table: one JSON object per line.
     Jsonl,
+    /// A dense matrix as NumPy has it, with the labels in a second file.
+    Npy,
+    /// A sparse matrix as SciPy has it, with the labels in a second file.
+    Npz,
+    /// A table: columns of values with their types, compressed.
+    Parquet,
+    /// A table: an Arrow file, which is also what Feather files are.
+    Arrow,
 }
 
 names!(Format, "format", {
     Libsvm => "libsvm", Xmc => "xmc", Idx => "idx", Arff => "arff", Triples => "triples",
     Tsv => "tsv", TsvLabelFirst => "tsv-label-first", Fasttext => "fasttext", Csv => "csv", Jsonl => "jsonl",
+    Npy => "npy", Npz => "npz", Parquet => "parquet", Arrow => "arrow",
 });
 
 impl Format {
@@ -85,12 +109,17 @@ impl Format {
 
     /// Whether this is a format of tables, whose columns have names.
     pub fn is_table(self) -> bool {
-        matches!(self, Format::Csv | Format::Jsonl)
+        matches!(self, Format::Csv | Format::Jsonl) || self.is_columnar()
+    }
+
+    /// Whether this is a format of tables that store the values of a column together.
+    pub fn is_columnar(self) -> bool {
+        matches!(self, Format::Parquet | Format::Arrow)
     }
 
     /// Whether a part of a file can be read without the rest.
     pub fn is_piecewise(self) -> bool {
-        !matches!(self, Format::Idx | Format::Arff | Format::Triples)
+        !matches!(self, Format::Idx | Format::Arff | Format::Triples | Format::Npy | Format::Npz)
     }
 }
 
@@ -110,6 +139,8 @@ pub struct ReadOptions {
     pub format: Option<Format>,
     /// ARFF: the number of last attributes that are labels; detected if not given.
     pub labels: Option<usize>,
+    /// NumPy and SciPy: the file of the labels; looked for beside the matrix if not given.
+    pub labels_file: Option<PathBuf>,
     /// Whether only the first label of each row counts, as in the paper's experiments.
     pub first_label: bool,
     /// Whether a row without a label is an error.
@@ -128,12 +159,20 @@ impl Default for ReadOptions {
         ReadOptions {
             format: None,
             labels: None,
+            labels_file: None,
             first_label: false,
             labels_required: true,
             on_error: OnError::Stop,
             columns: Columns::default(),
             or_lines: false,
         }
+    }
+}
+
+impl ReadOptions {
+    /// Whether a file of this format holds raw text: a table does, unless its columns of numbers are asked for.
+    pub fn reads_texts(&self, format: Format) -> bool {
+        format.is_text() && (!format.is_table() || self.columns.features.is_empty())
     }
 }
 
@@ -145,7 +184,7 @@ impl Default for ReadOptions {
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Dataset> {
     match read_any(path, options)? {
         Input::Rows(data) => Ok(data),
-        Input::Texts(_) => Err(no_rows_of_numbers(path)),
+        Input::Texts(texts) => Err(no_rows_of_numbers(path, !texts.columns.is_empty())),
     }
 }
 
@@ -221,8 +260,10 @@ fn read_format(source: Source, format: Format, options: &ReadOptions) -> Result<
         Format::Tsv => Input::Texts(texts::read(source, options, tsv::text_first)?.split_at_spaces()),
         Format::TsvLabelFirst => Input::Texts(texts::read(source, options, tsv::label_first)?.split_at_spaces()),
         Format::Fasttext => Input::Texts(texts::read(source, options, fasttext::line)?),
-        Format::Csv => Input::Texts(csv::read(source, options, &mut None)?),
-        Format::Jsonl => Input::Texts(json_lines::read(source, options, &mut None)?),
+        Format::Csv => csv::read(source, options, &mut None)?,
+        Format::Jsonl => json_lines::read(source, options, &mut None)?,
+        Format::Npy | Format::Npz => Input::Rows(matrix::read(source, options)?),
+        Format::Parquet | Format::Arrow => Columnar::open(source, format, options)?.read(options)?,
     };
     Ok(match input {
         Input::Rows(mut data) => {
@@ -239,8 +280,9 @@ fn read_format(source: Source, format: Format, options: &ReadOptions) -> Result<
     })
 }
 
-fn no_rows_of_numbers(path: &Path) -> Error {
-    wrong_file(path, "expected rows of numbers, found raw text")
+fn no_rows_of_numbers(path: &Path, is_table: bool) -> Error {
+    let hint = if is_table { "; say which columns are numbers: --features COLUMNS or --features all" } else { "" };
+    wrong_file(path, format!("expected rows of numbers, found raw text{hint}"))
 }
 
 fn no_texts(path: &Path) -> Error {

@@ -25,6 +25,7 @@ pub(super) fn load(folder: &Path, card: Card) -> Result<(Option<Text>, Dataset)>
     let row_weights = files.weights(disk.len())?;
     let text = if card.texts { Some(files.text()?) } else { None };
     let mut data = Dataset::on_disk(card.features, disk, labels, card.classes);
+    data.feature_names.clone_from(&card.columns.features);
     (data.row_weights, data.columns) = (row_weights, card.columns);
     Ok((text, data))
 }

@@ -21,11 +21,12 @@ use std::path::Path;
 use memchr::{memchr, memchr_iter, memchr2, memrchr};
 use rayon::prelude::*;
 
+use super::compression::uncompressed;
 use super::lines::quote;
-use super::source::{Source, uncompressed};
+use super::source::Source;
 use super::table::{Cell, Layout, Naming, Record, fitting, has_no_header};
-use super::texts::{PIECE_BYTES, Piece, Texts, join, skipped_bytes};
-use super::{Columns, ReadOptions, no_rows, wrong_place};
+use super::texts::{PIECE_BYTES, Piece, join, skipped_bytes};
+use super::{Columns, Input, ReadOptions, no_rows, wrong_place};
 use crate::error::{Error, Result};
 use crate::platform::pool;
 
@@ -40,7 +41,7 @@ pub(super) struct Csv {
 }
 
 /// Reads the records of a source. Its first record tells how, unless that was in an earlier part of the file.
-pub(super) fn read(mut source: Source, options: &ReadOptions, known: &mut Option<Csv>) -> Result<Texts> {
+pub(super) fn read(mut source: Source, options: &ReadOptions, known: &mut Option<Csv>) -> Result<Input> {
     let content = source.read_all()?;
     let path = source.path();
     let (csv, start, lines) = match known {
@@ -75,7 +76,7 @@ impl Csv {
     }
 
     /// The rows of the content from `start` on, before which there are `lines` lines.
-    fn rows(&self, path: &Path, content: &[u8], start: usize, lines: usize, options: &ReadOptions) -> Result<Texts> {
+    fn rows(&self, path: &Path, content: &[u8], start: usize, lines: usize, options: &ReadOptions) -> Result<Input> {
         let Csv { separator, fields, .. } = *self;
         let piece = |(part, before): (Range<usize>, usize)| {
             let records = Records {
@@ -90,9 +91,8 @@ impl Csv {
         let parts = parts(content, start, lines, separator);
         let pieces: Vec<Result<Piece>> = pool::run(|| parts.into_par_iter().map(piece).collect());
         // The first error of the file, not of the first thread that finds one.
-        let mut texts = join(pieces.into_iter().collect::<Result<_>>()?);
-        texts.columns = self.layout.columns.clone();
-        Ok(texts)
+        let texts = join(pieces.into_iter().collect::<Result<_>>()?);
+        Ok(texts.of_table(&self.layout.columns))
     }
 
     fn piece(&self, mut records: Records, options: &ReadOptions) -> Result<Piece> {

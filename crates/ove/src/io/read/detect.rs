@@ -1,8 +1,11 @@
 //! Detects the format of a file by its name, else by its first bytes.
 //!
 //! ```text
-//! *.arff, *idx3-ubyte, *.svm, *.libsvm, *.svmlight, *.tsv, *.csv, *.jsonl, *.data with *.label beside it
+//! *.arff, *idx3-ubyte, *.svm, *.libsvm, *.svmlight, *.tsv, *.csv, *.jsonl, *.data with *.label beside it,
+//! *.parquet, *.arrow, *.feather, *.npy, *.npz
 //! 00 00 08 …          idx
+//! PAR1, ARROW1        parquet, arrow
+//! 93 NUMPY, PK 03 04  npy, npz
 //! @relation or %      arff
 //! 3 5 2, then 1 4 1   triples
 //! 3 5 2, then others  xmc
@@ -12,7 +15,8 @@
 //! a tab               tsv
 //! ```
 //!
-//! If columns are given, a file is a table, also one named *.tsv: JSON lines if it starts with `{`, else csv.
+//! If columns are given, a file is a table, also one named *.tsv: JSON lines if it starts with `{`, csv if no other
+//! table.
 
 use super::source::{HEAD, Source};
 use super::{Format, ReadOptions, csv, fasttext, table, wrong_file};
@@ -52,13 +56,17 @@ fn of_columns(source: &Source, options: &ReadOptions) -> Option<Format> {
     if options.columns.is_empty() || named.is_some_and(|format| format != Format::Tsv) {
         return None;
     }
+    let binary = of_binary(source.head());
+    if binary.is_some() {
+        return binary;
+    }
     if source.head().trim_ascii_start().starts_with(b"{") {
         return Some(Format::Jsonl);
     }
     // Columns without names fit any lines.
     let fits = |columns| {
         let header = csv::header(source.path(), source.head(), columns);
-        !table::has_no_header(columns) && header.is_some_and(|names| table::has_text(&names, columns))
+        !table::has_no_header(columns) && header.is_some_and(|names| table::has_content(&names, columns))
     };
     (!options.or_lines || fits(&options.columns)).then_some(Format::Csv)
 }
@@ -78,8 +86,36 @@ fn by_name(source: &Source) -> Option<Format> {
         Some(Format::Csv)
     } else if ends(&[".jsonl", ".ndjson"]) {
         Some(Format::Jsonl)
+    } else if ends(&[".parquet", ".pq"]) {
+        Some(Format::Parquet)
+    } else if ends(&[".npy"]) {
+        Some(Format::Npy)
+    } else if ends(&[".npz"]) {
+        Some(Format::Npz)
+    } else if ends(&[".arrow", ".feather", ".ipc"]) {
+        Some(Format::Arrow)
     } else if name.strip_suffix(".data").is_some_and(|stem| source.beside(&format!("{stem}.label")).is_some()) {
         Some(Format::Triples)
+    } else {
+        None
+    }
+}
+
+/// The format of a table or a matrix whose first bytes say it. A text may start with these letters, but not go on with a control
+/// character.
+fn of_binary(head: &[u8]) -> Option<Format> {
+    let starts = |magic: &[u8]| {
+        head.strip_prefix(magic)
+            .is_some_and(|rest| rest.first().is_some_and(|next| next.is_ascii_control() && !next.is_ascii_whitespace()))
+    };
+    if head.starts_with(b"\x93NUMPY") {
+        Some(Format::Npy)
+    } else if starts(b"PK\x03") {
+        Some(Format::Npz)
+    } else if starts(b"PAR1") {
+        Some(Format::Parquet)
+    } else if starts(b"ARROW1") || starts(b"FEA1") {
+        Some(Format::Arrow)
     } else {
         None
     }
@@ -88,6 +124,10 @@ fn by_name(source: &Source) -> Option<Format> {
 fn by_content(head: &[u8]) -> Option<Format> {
     if head.starts_with(&[0, 0, 8]) {
         return Some(Format::Idx);
+    }
+    let binary = of_binary(head);
+    if binary.is_some() {
+        return binary;
     }
     let text = String::from_utf8_lossy(whole_words(head));
     let text = text.trim_start_matches('\u{feff}');

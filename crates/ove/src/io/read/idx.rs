@@ -60,7 +60,7 @@ fn labels(images: &Source, count: u32, required: bool) -> Result<Option<Vec<u8>>
         if !required {
             return Ok(None);
         }
-        let message = format!("expected the labels beside it, found neither {label_name} nor {label_name}.gz");
+        let message = format!("expected the labels beside it, found no {label_name}, compressed or not");
         return Err(wrong_file(images.path(), message));
     };
     let mut source = Source::open(&path)?;

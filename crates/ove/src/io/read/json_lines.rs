@@ -15,32 +15,32 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::ReadOptions;
 use super::lines::{Line, quote_up_to, strip};
 use super::source::Source;
 use super::table::{Cell, Layout, Naming, Record, listed};
-use super::texts::{Content, Piece, Texts};
+use super::texts::{Content, Piece};
+use super::{Input, ReadOptions};
 use crate::error::{Error, Result};
 
 /// The number of characters of the parser's message that an error has.
 const MESSAGE: usize = 160;
 
 /// Reads the lines of a source. Its first row tells the columns, unless that was in an earlier part of the file.
-pub(super) fn read(source: Source, options: &ReadOptions, known: &mut Option<Layout>) -> Result<Texts> {
+pub(super) fn read(source: Source, options: &ReadOptions, known: &mut Option<Layout>) -> Result<Input> {
     let content = Content::read(source, options)?;
     if known.is_none() {
         *known = layout(&content, options)?;
     }
     // Without a row, all lines are blank or were skipped, and the next part of the file may have the first row.
-    let Some(layout) = known else { return content.texts(options, |_, _| Ok(())) };
+    let Some(layout) = known else {
+        return Ok(content.texts(options, |_, _| Ok(()))?.of_table(&options.columns));
+    };
     let used = layout.used();
     let read_line = |line: &Line, piece: &mut Piece| match line.text.trim_ascii().is_empty() {
         true => Ok(()),
         false => layout.add(&Row::parse(line, layout, &used, options.or_lines)?, piece),
     };
-    let mut texts = content.texts(options, read_line)?;
-    texts.columns = layout.columns.clone();
-    Ok(texts)
+    Ok(content.texts(options, read_line)?.of_table(&layout.columns))
 }
 
 /// The columns, as the keys of the first row tell, if there is one.

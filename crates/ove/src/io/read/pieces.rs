@@ -1,7 +1,8 @@
 //! Reads a file piece by piece, so that it may be larger than memory.
 //!
 //! Each piece is read like a file, with the line numbers of the whole and with its own classes. This works for tables
-//! and for formats in which any lines are valid; other files are one piece. For XMC, whose header gives the number of rows, each piece gets its own
+//! and for formats in which any lines are valid; other files are one piece. A piece of a Parquet or Arrow file is some of
+//! its rows. For XMC, whose header gives the number of rows, each piece gets its own
 //! header. A piece of CSV ends with a record, whose last field may have line ends in it.
 
 use std::io::{BufRead, Read};
@@ -9,6 +10,7 @@ use std::path::Path;
 
 use memchr::memchr_iter;
 
+use super::columnar::Columnar;
 use super::csv::{self, Csv};
 use super::lines::Lines;
 use super::source::Source;
@@ -40,6 +42,8 @@ pub struct Pieces {
     csv: Option<Csv>,
     /// What the first row of JSON lines told.
     json: Option<Layout>,
+    /// A Parquet or Arrow file.
+    columnar: Option<Columnar>,
 }
 
 impl Pieces {
@@ -57,7 +61,7 @@ impl Pieces {
     /// As [`read`](super::read).
     pub fn open_rows(path: &Path, options: &ReadOptions, bytes: usize) -> Result<Self> {
         let pieces = Pieces::open(path, options, bytes)?;
-        if pieces.holds_texts() { Err(no_rows_of_numbers(path)) } else { Ok(pieces) }
+        if pieces.holds_texts() { Err(no_rows_of_numbers(path, pieces.format.is_table())) } else { Ok(pieces) }
     }
 
     /// Opens texts, like [`read_texts`](super::read_texts).
@@ -73,7 +77,8 @@ impl Pieces {
         let source = Source::open(path)?;
         let format = format_of(&source, options, detect)?;
         let options = ReadOptions { format: Some(format), ..options.clone() };
-        Ok(Pieces { source, options, format, bytes, lines: 0, rows: 0, header: None, csv: None, json: None })
+        let (csv, json, columnar) = (None, None, None);
+        Ok(Pieces { source, options, format, bytes, lines: 0, rows: 0, header: None, csv, json, columnar })
     }
 
     /// Its format.
@@ -83,7 +88,7 @@ impl Pieces {
 
     /// Whether it contains texts, not rows of numbers.
     pub fn holds_texts(&self) -> bool {
-        self.format.is_text()
+        self.options.reads_texts(self.format)
     }
 
     /// The next piece, which may have no rows, or `None` at the end of the file.
@@ -92,6 +97,7 @@ impl Pieces {
     /// As [`read_any`](super::read_any).
     pub fn next_piece(&mut self) -> Result<Option<Input>> {
         let input = match self.format {
+            format if format.is_columnar() => self.next_batches()?,
             format if format.is_piecewise() => self.next_lines()?,
             _ if self.rows > 0 => None,
             format => Some(read_known(self.take_source()?, format, &self.options)?),
@@ -109,6 +115,14 @@ impl Pieces {
     fn take_source(&mut self) -> Result<Source> {
         let nothing = Source::from_lines(self.source.path(), Vec::new(), 0)?;
         Ok(std::mem::replace(&mut self.source, nothing))
+    }
+
+    fn next_batches(&mut self) -> Result<Option<Input>> {
+        if self.columnar.is_none() {
+            self.columnar = Some(Columnar::open(self.take_source()?, self.format, &self.options)?);
+        }
+        let Some(columnar) = &mut self.columnar else { return Ok(None) };
+        columnar.next_input(self.bytes, &self.options)
     }
 
     fn next_lines(&mut self) -> Result<Option<Input>> {
@@ -137,8 +151,8 @@ impl Pieces {
         self.lines += lines;
         let piece = Source::from_lines(self.source.path(), content, before)?;
         let input = match self.format {
-            Format::Csv => Input::Texts(csv::read(piece, &self.options, &mut self.csv)?),
-            Format::Jsonl => Input::Texts(json_lines::read(piece, &self.options, &mut self.json)?),
+            Format::Csv => csv::read(piece, &self.options, &mut self.csv)?,
+            Format::Jsonl => json_lines::read(piece, &self.options, &mut self.json)?,
             format => read_format(piece, format, &self.options)?,
         };
         Ok(Some(input))

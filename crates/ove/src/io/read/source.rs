@@ -1,28 +1,22 @@
-//! Opens files: plain or gzip, or standard input.
+//! Opens files: plain or compressed, or standard input.
 //!
-//! Gzip (feature `gzip`) is recognised by its first two bytes, not by the name, and may have several members, as from
-//! `cat a.gz b.gz`. The first bytes of the content can be inspected without consuming them, so that formats are
-//! detected on standard input too:
+//! The first bytes of the content can be inspected without consuming them, so that compressions and formats are detected
+//! on standard input too:
 //!
 //! ```text
-//! file ─ first 2 bytes ─ gunzip, if they are its magic number ─ head ─ reader
+//! file ─ first 10 bytes ─ decompress, if they are a magic number ─ head ─ reader
 //! ```
 
 use std::fs::File;
-use std::io::{self, BufReader, Chain, Cursor, Read};
+use std::io::{self, BufReader, Chain, Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::wrong_file;
+use super::compression::{self, BUFFER, Compression, uncompressed};
 use crate::error::{Error, Result};
 use crate::platform::memory;
 
 /// The number of bytes that `head` shows.
 pub(super) const HEAD: usize = 4096;
-
-/// The size of the read buffer: few system calls, and it fits the second-level cache.
-const BUFFER: usize = 128 << 10;
-
-const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// An input whose first bytes were read and put back.
 type Peeked<R> = Chain<Cursor<Vec<u8>>, R>;
@@ -31,7 +25,7 @@ type Peeked<R> = Chain<Cursor<Vec<u8>>, R>;
 pub(super) struct Source {
     path: PathBuf,
     input: BufReader<Peeked<Box<dyn Read>>>,
-    gzip: bool,
+    compression: Option<Compression>,
     stdin: bool,
     /// The length of the file, if it is one; decompressed content may be longer.
     length: usize,
@@ -59,23 +53,31 @@ impl Source {
 
     /// Lines of a file, after `lines_before` others.
     pub fn from_lines(path: &Path, content: Vec<u8>, lines_before: usize) -> Result<Source> {
-        // Already decompressed: these bytes are not gzip, even if they look like it.
-        Ok(Source { lines_before, ..Source::of_content(path, Box::new(Cursor::new(content)), false, true)? })
+        // Already decompressed: these bytes are content, even if they look compressed.
+        Ok(Source { lines_before, ..Source::of_content(path, Box::new(Cursor::new(content)), None, true)? })
     }
 
     fn new(path: &Path, raw: Box<dyn Read>, stdin: bool) -> Result<Source> {
-        let raw = peek(raw, GZIP.len()).map_err(|e| Error::file(path, e))?;
-        let gzip = head(&raw) == GZIP;
-        let content = if gzip { gunzip(path, raw)? } else { Box::new(raw) };
-        Source::of_content(path, content, gzip, stdin)
+        let raw = peek(raw, compression::MAGIC).map_err(|e| Error::file(path, e))?;
+        let compression = Compression::of(head(&raw));
+        let content = match compression {
+            Some(compression) => compression.reader(path, raw)?,
+            None => Box::new(raw),
+        };
+        Source::of_content(path, content, compression, stdin)
     }
 
-    fn of_content(path: &Path, content: Box<dyn Read>, gzip: bool, stdin: bool) -> Result<Source> {
-        let content = peek(content, HEAD).map_err(|e| failure(path, gzip, e))?;
+    fn of_content(
+        path: &Path,
+        content: Box<dyn Read>,
+        compression: Option<Compression>,
+        stdin: bool,
+    ) -> Result<Source> {
+        let content = peek(content, HEAD).map_err(|e| failure(path, compression, e))?;
         Ok(Source {
             path: path.to_owned(),
             input: BufReader::with_capacity(BUFFER, content),
-            gzip,
+            compression,
             stdin,
             length: 0,
             lines_before: 0,
@@ -119,41 +121,56 @@ impl Source {
 
     /// The error for a failed read.
     pub fn failure(&self, error: io::Error) -> Error {
-        failure(&self.path, self.gzip, error)
+        failure(&self.path, self.compression, error)
     }
 
-    /// The file `name`, or else `name.gz`, in the same folder.
+    /// The content for a reader that goes back and forth: the file, if it is one and not compressed, else its bytes.
+    pub fn content(&mut self) -> Result<Content> {
+        let is_file = !self.stdin && self.compression.is_none() && self.path.is_file();
+        if is_file {
+            return File::open(&self.path).map(Content::File).map_err(|e| Error::file(&self.path, e));
+        }
+        self.read_all().map(|content| Content::Memory(Cursor::new(content)))
+    }
+
+    /// The file `name` in the same folder, or else the same compressed.
     pub fn beside(&self, name: &str) -> Option<PathBuf> {
         if self.stdin {
             return None;
         }
-        let names = [name.to_owned(), format!("{name}.gz")];
-        names.iter().map(|name| self.path.with_file_name(name)).find(|path| path.is_file())
+        let endings = Compression::ALL.iter().map(|compression| compression.ending());
+        let mut names = std::iter::once("").chain(endings).map(|ending| format!("{name}{ending}"));
+        names.find_map(|name| Some(self.path.with_file_name(name)).filter(|path| path.is_file()))
     }
 
-    /// The name of the file without its folder and without `.gz`.
+    /// The name of the file without its folder and without the ending of a compression.
     pub fn name(&self) -> String {
         uncompressed(&self.path)
     }
 }
 
-/// The name of a file without its folder and without `.gz`.
-pub(super) fn uncompressed(path: &Path) -> String {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    name.strip_suffix(".gz").unwrap_or(&name).to_owned()
+/// Content that can be read from any place.
+pub(super) enum Content {
+    File(File),
+    Memory(Cursor<Vec<u8>>),
 }
 
-#[cfg(feature = "gzip")]
-fn gunzip(_: &Path, raw: Peeked<Box<dyn Read>>) -> Result<Box<dyn Read>> {
-    Ok(Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(BUFFER, raw))))
+impl Read for Content {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Content::File(file) => file.read(buffer),
+            Content::Memory(content) => content.read(buffer),
+        }
+    }
 }
 
-#[cfg(not(feature = "gzip"))]
-fn gunzip(path: &Path, _: Peeked<Box<dyn Read>>) -> Result<Box<dyn Read>> {
-    Err(wrong_file(
-        path,
-        "expected a file that is not compressed, found gzip; decompress it, or build with feature `gzip`",
-    ))
+impl Seek for Content {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match self {
+            Content::File(file) => file.seek(to),
+            Content::Memory(content) => content.seek(to),
+        }
+    }
 }
 
 fn peek<R: Read>(mut input: R, count: usize) -> io::Result<Peeked<R>> {
@@ -166,14 +183,10 @@ fn head<R>(peeked: &Peeked<R>) -> &[u8] {
     peeked.get_ref().0.get_ref()
 }
 
-/// The error for a failed read: the decoder distinguishes damaged data from I/O errors by their kind.
-fn failure(path: &Path, gzip: bool, error: io::Error) -> Error {
-    match error.kind() {
-        io::ErrorKind::UnexpectedEof if gzip => wrong_file(path, "the gzip data are cut short"),
-        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData if gzip => {
-            wrong_file(path, "the gzip data are damaged")
-        }
-        _ => Error::file(path, error),
+fn failure(path: &Path, compression: Option<Compression>, error: io::Error) -> Error {
+    match compression {
+        Some(compression) => compression.failure(path, error),
+        None => Error::file(path, error),
     }
 }
 

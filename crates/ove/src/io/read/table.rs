@@ -1,5 +1,5 @@
 //! The rules of tables, the same for every format that is one: which columns are used, and how the cells of a row
-//! become a text, labels, a weight and an id.
+//! become a text or numbers, labels, a weight and an id.
 //!
 //! ```text
 //! sku,title,description,category          --text title:2,description --label category --label-separator ";" --id sku
@@ -15,6 +15,7 @@ use std::path::Path;
 use super::lines::quote;
 use super::texts::Piece;
 use super::{Columns, ReadOptions, number, wrong_place};
+use crate::data::Dataset;
 use crate::error::{Error, Result};
 
 /// The names by which a column of texts is recognised.
@@ -22,6 +23,9 @@ const TEXTS: [&str; 2] = ["text", "title"];
 
 /// The names by which a column of labels is recognised.
 const LABELS: [&str; 4] = ["label", "labels", "category", "class"];
+
+/// What stands for all columns of numbers.
+const ALL: &str = "all";
 
 /// The largest number of times that the terms of a column count.
 const MOST_TIMES: usize = 100;
@@ -42,6 +46,14 @@ pub(super) trait Record {
     /// The content of a column, counted from 0.
     fn cell(&self, column: usize) -> Result<Cell<'_>>;
 
+    /// The finite number in a column; `None` if its content is not one.
+    fn number(&self, column: usize) -> Result<Option<f32>> {
+        let Cell::Text(word) = self.cell(column)? else { return Ok(None) };
+        let word = word.trim();
+        let truth = || ["false", "true"].iter().position(|truth| word.eq_ignore_ascii_case(truth));
+        Ok(number::float(word).or_else(|| truth().map(|truth| truth as f32)))
+    }
+
     /// An error about a column of this row.
     fn wrong(&self, column: usize, message: String) -> Error;
 }
@@ -53,6 +65,8 @@ pub(super) struct Layout {
     names: Vec<String>,
     /// The columns of the text, and how often the terms of each count.
     pub text: Vec<(usize, usize)>,
+    /// The columns of numbers.
+    features: Vec<usize>,
     label: Option<usize>,
     separator: Option<String>,
     weight: Option<usize>,
@@ -81,7 +95,8 @@ pub(super) fn has_no_header(columns: &Columns) -> bool {
 /// The names of all columns that are given, without how often they count.
 fn names(columns: &Columns) -> impl Iterator<Item = &str> {
     let text = columns.text.iter().flat_map(|names| names.split(',')).map(|name| times_of(name).0);
-    text.chain([&columns.label, &columns.weight, &columns.id].into_iter().flatten().map(String::as_str))
+    let features = columns.features.iter().flat_map(|names| names.split(',')).filter(|name| *name != ALL);
+    text.chain(features).chain([&columns.label, &columns.weight, &columns.id].into_iter().flatten().map(String::as_str))
 }
 
 /// How many of the columns that are given by name a header has.
@@ -92,15 +107,18 @@ pub(super) fn fitting(header: &[String], columns: &Columns) -> usize {
         .iter()
         .map(|given| if has(given) { 1 } else { given.split(',').filter(|name| has(times_of(name).0)).count() })
         .sum();
-    text + [&columns.label, &columns.weight, &columns.id].into_iter().flatten().filter(|name| has(name)).count()
+    let features = columns.features.iter().flat_map(|names| names.split(',')).filter(|name| has(name)).count();
+    text + features
+        + [&columns.label, &columns.weight, &columns.id].into_iter().flatten().filter(|name| has(name)).count()
 }
 
-/// Whether a header has all columns of the text.
-pub(super) fn has_text(header: &[String], columns: &Columns) -> bool {
-    let text = Columns { text: columns.text.clone(), ..Columns::default() };
-    let wanted: usize = columns.text.iter().map(|given| given.split(',').count()).sum();
-    let whole = columns.text.iter().all(|given| header.contains(given));
-    !text.text.is_empty() && (whole || fitting(header, &text) == wanted)
+/// Whether a header has all columns of the text, or of numbers.
+pub(super) fn has_content(header: &[String], columns: &Columns) -> bool {
+    let of = Columns { text: columns.text.clone(), features: columns.features.clone(), ..Columns::default() };
+    let given = || columns.text.iter().chain(&columns.features);
+    let wanted: usize = given().map(|given| given.split(',').count()).sum();
+    let whole = given().all(|given| header.contains(given));
+    !(columns.text.is_empty() && columns.features.is_empty()) && (whole || fitting(header, &of) == wanted)
 }
 
 /// `title:3` is `title`, three times.
@@ -115,7 +133,12 @@ impl Layout {
         let given = &options.columns;
         let mut finder = Finder { path, line, names, naming };
         let guess = naming != Naming::Numbers;
+        if !given.text.is_empty() && !given.features.is_empty() {
+            let both = "rows consist of a text or of numbers, so give `text` or `features`, not both";
+            return Err(Error::Settings(both.into()));
+        }
         let text = match guess_of(&finder.names, &TEXTS).filter(|_| given.text.is_empty() && guess) {
+            _ if !given.features.is_empty() => Vec::new(),
             Some(column) => vec![(column, 1)],
             None => finder.texts(&given.text)?,
         };
@@ -124,9 +147,11 @@ impl Layout {
             (Some(name), true) => Some(finder.find(name)?),
             (None, true) => guess_of(&finder.names, &LABELS).filter(|_| guess),
         };
-        if text.is_empty() || (label.is_none() && options.labels_required) {
-            return Err(finder.unknown(text.is_empty(), label, options));
+        let no_content = text.is_empty() && given.features.is_empty();
+        if no_content || (label.is_none() && options.labels_required) {
+            return Err(finder.unknown(no_content, label, options));
         }
+        let features = finder.features(given)?;
         let mut find = |name: &Option<String>| match name {
             // A table may lack what the rows of the model had besides.
             Some(name) if options.or_lines => Ok(finder.position(name).ok().flatten()),
@@ -137,12 +162,16 @@ impl Layout {
         let id = find(&given.id.clone().filter(|_| !options.labels_required))?;
         let name = |column: usize| finder.names[column].clone();
         let columns = Columns {
-            text: if given.text.is_empty() { vec![name(text[0].0)] } else { given.text.clone() },
+            text: match text.first() {
+                Some(&(column, _)) if given.text.is_empty() => vec![name(column)],
+                _ => given.text.clone(),
+            },
+            features: features.iter().copied().map(name).collect(),
             label: given.label.clone().or_else(|| label.map(name)),
             ..given.clone()
         };
         let separator = given.label_separator.clone().filter(|separator| !separator.is_empty());
-        Ok(Layout { text, label, separator, weight, id, columns, names: finder.names })
+        Ok(Layout { text, features, label, separator, weight, id, columns, names: finder.names })
     }
 
     /// The name of each column.
@@ -152,8 +181,8 @@ impl Layout {
 
     /// The columns that are used, each once, in increasing order.
     pub fn used(&self) -> Vec<usize> {
-        let text = self.text.iter().map(|&(column, _)| column);
-        let mut used: Vec<usize> = text.chain([self.label, self.weight, self.id].into_iter().flatten()).collect();
+        let content = self.text.iter().map(|&(column, _)| column).chain(self.features.iter().copied());
+        let mut used: Vec<usize> = content.chain([self.label, self.weight, self.id].into_iter().flatten()).collect();
         used.sort_unstable();
         used.dedup();
         used
@@ -171,6 +200,11 @@ impl Layout {
                 self.wrong(record, column, "a weight, finite and at least 0,", &format!("'{}'", quote(&word)))
             })?;
             piece.weight(weight);
+        }
+        if let Some(mut numbers) = piece.numbers.take() {
+            let added = self.add_numbers(record, &mut numbers);
+            piece.numbers = Some(numbers);
+            added?;
         }
         let start = piece.content.len();
         for &(column, times) in &self.text {
@@ -199,6 +233,27 @@ impl Layout {
         }
         piece.end_row(start..piece.content.len());
         Ok(())
+    }
+
+    fn add_numbers(&self, record: &impl Record, numbers: &mut Dataset) -> Result<()> {
+        for (feature, &column) in (0..).zip(&self.features) {
+            match record.number(column)? {
+                None => return Err(self.no_number(record, column)),
+                Some(0.0) => {}
+                Some(number) => numbers.push_entry(feature, number),
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn no_number(&self, record: &impl Record, column: usize) -> Error {
+        let found = match record.cell(column) {
+            Ok(Cell::Text(text)) if !text.trim().is_empty() => format!("'{}'", quote(&text)),
+            Ok(Cell::List(_)) => "a list".into(),
+            _ => "nothing".into(),
+        };
+        self.wrong(record, column, "a finite number", &found)
     }
 
     fn add_labels(&self, record: &impl Record, column: usize, piece: &mut Piece) -> Result<()> {
@@ -298,6 +353,39 @@ impl Finder<'_> {
             }
         }
         Ok(columns)
+    }
+
+    /// The columns of numbers.
+    fn features(&mut self, given: &Columns) -> Result<Vec<usize>> {
+        let mut columns = Vec::new();
+        for names in &given.features {
+            match self.position(names)? {
+                Some(column) => columns.push(column),
+                None if names == ALL => columns.extend(self.all_others(given)?),
+                None => names.split(',').try_for_each(|name| self.find(name).map(|column| columns.push(column)))?,
+            }
+        }
+        let mut sorted = columns.clone();
+        sorted.sort_unstable();
+        match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => {
+                Err(self
+                    .wrong(format!("expected each of `features` once, found `{}` twice", quote(&self.names[pair[0]]))))
+            }
+            None => Ok(columns),
+        }
+    }
+
+    /// The columns that are not labels, weights or ids.
+    fn all_others(&self, given: &Columns) -> Result<Vec<usize>> {
+        let mut others = Vec::new();
+        for name in [&given.label, &given.weight, &given.id].into_iter().flatten() {
+            others.extend(self.position(name)?);
+        }
+        if given.label.is_none() {
+            others.extend(guess_of(&self.names, &LABELS));
+        }
+        Ok((0..self.names.len()).filter(|column| !others.contains(column)).collect())
     }
 
     fn listed(&self) -> String {

@@ -16,7 +16,7 @@ use super::classes::Names;
 use super::label_names::LabelNames;
 use super::lines::{Line, strip};
 use super::source::Source;
-use super::{Columns, OnError, ReadOptions, Skipped, wrong_place};
+use super::{Columns, Input, OnError, ReadOptions, Skipped, wrong_place};
 use crate::data::labels::Labels;
 use crate::data::{Dataset, Doubt};
 use crate::error::{Error, Result};
@@ -44,6 +44,8 @@ pub struct Texts {
     pub ids: Vec<String>,
     /// The columns that were read, if the file is a table.
     pub columns: Columns,
+    /// The numbers of each row, if these were asked for; its text is empty then.
+    numbers: Option<Box<Dataset>>,
     /// Whether labels were split at spaces, which may be a part of them.
     split_at_spaces: bool,
     /// The lines that were skipped.
@@ -111,6 +113,19 @@ impl Texts {
     pub fn rows(self, text: &Text) -> Dataset {
         let data = text.rows(&self.texts());
         self.with_rows(data)
+    }
+
+    /// Those of a table with these columns, or its rows of numbers.
+    pub(super) fn of_table(mut self, columns: &Columns) -> Input {
+        self.columns.clone_from(columns);
+        match self.numbers.take() {
+            Some(mut rows) => {
+                rows.allow_features(columns.features.len());
+                rows.feature_names.clone_from(&columns.features);
+                Input::Rows(self.with_rows(*rows))
+            }
+            None => Input::Texts(self),
+        }
     }
 
     /// The same, whose labels were split at spaces.
@@ -276,6 +291,8 @@ pub(super) struct Piece {
     pub content: String,
     /// The ids of a table.
     pub ids: Vec<String>,
+    /// The numbers of a table.
+    pub numbers: Option<Box<Dataset>>,
     /// The offset of the current line in the file.
     start: usize,
     skipped: Skipped,
@@ -293,6 +310,7 @@ impl Piece {
             places: Vec::new(),
             content: String::new(),
             ids: Vec::new(),
+            numbers: (!options.columns.features.is_empty()).then(|| Box::new(Dataset::new(0, Vec::new()))),
             start: 0,
             skipped: Skipped::default(),
         }
@@ -329,6 +347,9 @@ impl Piece {
         self.row.clear();
         self.row_weights.truncate(self.places.len());
         self.ids.truncate(self.places.len());
+        if let Some(numbers) = &mut self.numbers {
+            numbers.leave_out_row();
+        }
         self.skipped.take(on_error, error)
     }
 
@@ -359,6 +380,9 @@ impl Piece {
     pub fn end_row(&mut self, text: Range<usize>) {
         self.labels.push(&self.row);
         self.row.clear();
+        if let Some(numbers) = &mut self.numbers {
+            numbers.end_row(&[]);
+        }
         self.places.push(text);
     }
 }
@@ -383,6 +407,9 @@ pub(super) fn join(pieces: Vec<Piece>) -> Texts {
         texts.places.extend(piece.places.into_iter().map(|place| before + place.start..before + place.end));
         texts.content.push_str(&piece.content);
         texts.ids.extend(piece.ids);
+        if let Some(numbers) = &piece.numbers {
+            texts.numbers.get_or_insert_with(|| Box::new(Dataset::new(0, Vec::new()))).append_unlabelled(numbers);
+        }
         texts.skipped.join(piece.skipped);
         if !texts.row_weights.is_empty() {
             texts.row_weights.resize(texts.places.len(), 1.0);

@@ -184,7 +184,7 @@ fn labels(
         if !required {
             return Ok(None);
         }
-        let message = format!("expected the labels beside it, found neither {name} nor {name}.gz");
+        let message = format!("expected the labels beside it, found no {name}, compressed or not");
         return Err(wrong_file(source.path(), message));
     };
     let mut labels = Vec::new();

@@ -6,7 +6,13 @@
 //! {"id":"17","labels":["shoes","coats, jackets"],"probabilities":[0.75,0.25]}  .jsonl
 //! ```
 //!
-//! Numbers have as many digits as are needed to read the same number again.
+//! Parquet and Arrow files (feature `parquet`) have the columns of JSON lines. Numbers have as many digits as are needed to read the same number again.
+
+#[cfg(not(feature = "parquet"))]
+#[path = "predictions/absent.rs"]
+mod columnar;
+#[cfg(feature = "parquet")]
+mod columnar;
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -25,9 +31,17 @@ pub enum PredictionFormat {
     Csv,
     /// One JSON object per line.
     Jsonl,
+    /// Parquet.
+    Parquet,
+    /// Feather, which is an Arrow file.
+    Feather,
+    /// An Arrow file.
+    Arrow,
 }
 
-names!(PredictionFormat, "output", { Csv => "csv", Jsonl => "jsonl" });
+names!(PredictionFormat, "output", {
+    Csv => "csv", Jsonl => "jsonl", Parquet => "parquet", Feather => "feather", Arrow => "arrow",
+});
 
 impl PredictionFormat {
     /// The format that the name of a file ends with.
@@ -38,7 +52,9 @@ impl PredictionFormat {
         let end = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
         match PredictionFormat::ALL.iter().find(|format| format.name() == end) {
             Some(&format) => Ok(format),
-            None => Err(Error::setting("output", "end with .csv or .jsonl", path.display())),
+            None => {
+                Err(Error::setting("output", "end with .csv, .jsonl, .parquet, .feather or .arrow", path.display()))
+            }
         }
     }
 }
@@ -65,18 +81,20 @@ pub struct Predictions<'a> {
 enum Form {
     Csv { out: BufWriter<File>, top: usize, begun: bool },
     Jsonl { out: BufWriter<File> },
+    Columnar(columnar::Writer),
 }
 
 impl<'a> Predictions<'a> {
-    /// Creates the file `place`, which errors call `path`, for `top` classes per row.
+    /// Creates the file `place`, which errors call `path`, for `top` classes per row, in which classes may have names.
     ///
     /// # Errors
-    /// [`Error::File`] if it cannot be created.
-    pub fn create(path: &'a Path, place: &Path, format: PredictionFormat, top: usize) -> Result<Self> {
+    /// [`Error::File`] if it cannot be created, [`Error::Settings`] for a format that is not built in.
+    pub fn create(path: &'a Path, place: &Path, format: PredictionFormat, top: usize, names: bool) -> Result<Self> {
         let file = File::create(place).map_err(|e| Error::file(path, e))?;
         let form = match format {
             PredictionFormat::Csv => Form::Csv { out: BufWriter::new(file), top, begun: false },
             PredictionFormat::Jsonl => Form::Jsonl { out: BufWriter::new(file) },
+            columnar => Form::Columnar(columnar::Writer::new(file, columnar, names)?),
         };
         Ok(Predictions { path, form })
     }
@@ -97,6 +115,7 @@ impl<'a> Predictions<'a> {
                 write()
             }
             Form::Jsonl { out } => rows.iter().try_for_each(|row| writeln!(out, "{}", row.json())),
+            Form::Columnar(writer) => writer.write(rows),
         };
         written.map_err(|e| Error::file(self.path, e))
     }
@@ -108,6 +127,7 @@ impl<'a> Predictions<'a> {
     pub fn finish(self) -> Result<()> {
         let finished = match self.form {
             Form::Csv { mut out, .. } | Form::Jsonl { mut out } => out.flush(),
+            Form::Columnar(writer) => writer.finish(),
         };
         finished.map_err(|e| Error::file(self.path, e))
     }
