@@ -70,7 +70,7 @@ fn what_is_not_given_is_chosen_on_held_out_rows() {
     assert!(words == ["step", "trained"] && batch.card.options.l2 == Some(1.0));
     let (trees, words) = went_well(&data, json!({ "scores": "trees" }));
     assert_eq!(words, ["choosing", "step", "trained"]);
-    let many = sparse(Sparse { rows: 5000, ..SHAPE }, 1, 0);
+    let many = sparse(Sparse { rows: 20_000, ..SHAPE }, 1, 0);
     assert_eq!(went_well(&many, json!({ "scores": "trees" })).1, ["step", "trained"]);
     let options = &trees.card.options;
     assert_eq!((options.learning_rate, options.l2), (Some(0.7), Some(0.2)));

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use ove::platform::random::Stream;
 use ove::synthetic::{Sparse, sparse};
 use ove::train::{Start, Training};
-use ove::{Dataset, Error, Examples, Model, Prediction, TrainOptions, evaluate, fit, with_threads};
+use ove::{Dataset, Error, Examples, Model, Prediction, Scores, TrainOptions, evaluate, fit, with_threads};
 use serde_json::{Value, json};
 
 use crate::file_parts::{joined, parts};
@@ -88,6 +88,22 @@ fn few_rows_have_calibrated_probabilities_too() {
         let labels = test.labels.all().len() as f64;
         assert!((sum / labels - 1.0).abs() < 0.1, "{trees}: {sum} of {labels}");
     }
+}
+
+/// A hundred held-out rows are few for a calibration: up to 20,000 rows, a fit has it from a fold.
+#[test]
+fn a_calibration_that_is_given_is_kept() {
+    let (train, test) = (data(6000, false, 0), data(1000, false, 1));
+    let settings = options(json!({ "scores": "trees", "trees": 1 }));
+    let fitted = fit(&train, &settings, |_| ControlFlow::Continue(())).unwrap();
+    let by_run = model(&train, json!({ "trees": 1 }));
+    let calibration = |model: &Model| match &model.scores {
+        Scores::Trees(trees) => trees.calibration,
+        _ => panic!("trees"),
+    };
+    assert_ne!(calibration(&fitted), calibration(&by_run));
+    let nlpd = |model: &Model| evaluate(model, test.rows(), &test.labels).unwrap().nlpd;
+    assert!(nlpd(&fitted) < nlpd(&by_run) + 0.01, "{} {}", nlpd(&fitted), nlpd(&by_run));
 }
 
 #[test]

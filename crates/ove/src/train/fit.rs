@@ -192,7 +192,11 @@ impl Fit<'_, '_, '_> {
             self.choose(&mut options, &examples, held_out.as_ref())?;
         }
         let from = self.start.from.map(|model| grown(model, &all)).transpose()?;
-        let start = Start { scores: from.as_ref(), validation: held_out.filter(|_| stops_early) };
+        let start = Start {
+            scores: from.as_ref(),
+            validation: held_out.filter(|_| stops_early),
+            calibration: calibration.as_ref().and_then(Calibration::of_run),
+        };
         let trained = self.train(&mut options, examples, start)?;
         self.notify(Event::Trained(&trained))?;
         let mut model = trained.into_model(self.data, &examples);

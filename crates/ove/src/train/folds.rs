@@ -18,8 +18,10 @@ pub(crate) const FOLDS: usize = 5;
 /// Maximum number of held-out rows per fold: their error has a standard error of .007 at most.
 const HELD_OUT: usize = 5000;
 
-/// Enough held-out rows to calibrate probabilities, and the fewest rows for a calibration.
+/// Enough held-out rows to calibrate probabilities: in folds, which cost a training each, and in the run itself; and the
+/// fewest rows for a calibration.
 const ENOUGH: usize = 1000;
+const ENOUGH_OF_TREES: usize = 400;
 const MIN_ROWS: usize = 50;
 
 /// Rows to train on and rows to hold out, both increasing.
@@ -87,21 +89,25 @@ impl Calibration {
         let step = (folds.iter().map(|fold| fold.held_out.len()).sum::<usize>() / ENOUGH).max(1);
         folds.iter_mut().for_each(|fold| fold.held_out = fold.held_out.iter().copied().step_by(step).collect());
         match folds.first()?.scores {
-            Scores::Trees(_) if trees::held_out(examples) > 0 => None,
+            Scores::Trees(_) if holds_out_enough(examples) => None,
             Scores::Trees(_) => of_trees(examples, &folds).map(Calibration::Trees),
             _ => of_softmax(examples, folds),
         }
     }
 
-    /// Calibrates a model of all rows.
+    /// That of trees, for their run.
+    pub fn of_run(&self) -> Option<TreeCalibration> {
+        match self {
+            Calibration::Trees(calibration) => Some(*calibration),
+            Calibration::Softmax { .. } => None,
+        }
+    }
+
+    /// Calibrates linear scores.
     pub fn apply(&self, model: &mut Model) {
-        match (self, &mut model.scores) {
-            (Calibration::Trees(calibration), Scores::Trees(trees)) => trees.calibration = *calibration,
-            (&Calibration::Softmax { temperature, logistic }, Scores::Linear(_)) => {
-                model.calibrate(temperature);
-                model.card.logistic = logistic;
-            }
-            _ => {}
+        if let &Calibration::Softmax { temperature, logistic } = self {
+            model.calibrate(temperature);
+            model.card.logistic = logistic;
         }
     }
 }
@@ -139,15 +145,21 @@ fn of_softmax(examples: &Examples<'_>, mut folds: Vec<Fold>) -> Option<Calibrati
     Some(Calibration::Softmax { temperature, logistic })
 }
 
-/// The calibration of trees that hold no rows out, with few rows: by trees without some of the rows each, as many as give
-/// enough held-out rows.
+/// Whether trees hold out enough rows of their own for their calibration. With 100, as from 5,000 rows on, it has an nlpd
+/// of .51 where that of 4,900 rows by folds has .48, and an ECE of .046 and .014 (20 newsgroups, one node).
+fn holds_out_enough(examples: &Examples<'_>) -> bool {
+    trees::held_out(examples) >= ENOUGH_OF_TREES
+}
+
+/// The calibration of trees that hold out no or few rows: by trees without some of the rows each, as many as give enough
+/// held-out rows.
 pub(crate) fn calibrate_trees(
     examples: &Examples<'_>,
     options: &TrainOptions,
     proceed: &mut dyn FnMut() -> Result<()>,
 ) -> Result<Option<Calibration>> {
     let rows = examples.ids_without_names().count();
-    if trees::held_out(examples) > 0 || rows < MIN_ROWS {
+    if holds_out_enough(examples) || rows < MIN_ROWS {
         return Ok(None);
     }
     let splits = splits(examples, options.seed, (ENOUGH * FOLDS).div_ceil(rows).min(FOLDS));

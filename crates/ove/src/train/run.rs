@@ -3,7 +3,7 @@
 use crate::data::Examples;
 use crate::error::Result;
 use crate::model::{LikelihoodPoint, TracePoint};
-use crate::scores::Scores;
+use crate::scores::{Calibration, Scores};
 use crate::train::checkpoint::{State, StateReader, Table};
 
 /// The progress of a run after a step.
@@ -33,6 +33,8 @@ pub struct Start<'a> {
     pub scores: Option<&'a Scores>,
     /// Validation rows for early stopping of the stochastic solver.
     pub validation: Option<Examples<'a>>,
+    /// The calibration of trees, if it is known; otherwise the run fits it on rows that it holds out.
+    pub calibration: Option<Calibration>,
 }
 
 /// The common interface of the solvers.

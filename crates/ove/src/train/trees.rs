@@ -37,7 +37,7 @@ use crate::error::{Error, Result};
 use crate::options::{ClassWeight, TrainOptions, TreeOptions};
 use crate::platform::bytes::Bytes;
 use crate::scores::trees::{Tree, leaf_starts};
-use crate::scores::{Scores, Trees};
+use crate::scores::{Calibration, Scores, Trees};
 use crate::train::budget;
 use crate::train::checkpoint::{State, StateReader, Table};
 use crate::train::label_weights::LabelWeights;
@@ -64,6 +64,8 @@ struct TreeRun<'a> {
     class_weight: ClassWeight,
     memory: Bytes,
     learning_rate: f64,
+    /// The calibration, if it is known.
+    calibration: Option<Calibration>,
     stage: Stage<'a>,
     /// The trees and their second stage, once all nodes are trained.
     second: Option<(Trees, SecondStageRun<'a>)>,
@@ -107,6 +109,7 @@ pub(super) fn run<'a>(
         class_weight: options.class_weight.clone(),
         memory: options.memory,
         learning_rate,
+        calibration: start.calibration,
         stage: Stage::Preparing(preparation),
         second: None,
     }))
@@ -283,10 +286,11 @@ impl Run for TreeRun<'_> {
                 (self.assembled()?, None)
             }
         };
+        let known = self.calibration;
         let finished = is_trained && second.as_ref().map_or(!self.has_second_stage(), SecondStageRun::is_done);
         let Prepared { held_out, epochs, .. } = self.prepared();
         let epochs = *epochs;
-        trees.calibration = calibration::fit(&[(&trees, &held_out[..])], &examples);
+        trees.calibration = known.unwrap_or_else(|| calibration::fit(&[(&trees, &held_out[..])], &examples));
         let mut trace = Vec::new();
         if let Some(mut second) = second {
             trace = std::mem::take(&mut second.trace);

@@ -112,6 +112,7 @@ impl Job {
         let (train, test, model) = (self.train_path.display(), self.test_path.display(), self.model_path.display());
         let e = &self.evaluation;
         let figures = [
+            ("command", format!("ove train {train} -o {model} --valid {test}")),
             ("training titles", self.model.card.rows.to_string()),
             ("classes", self.model.classes().to_string()),
             ("training", format!("{:.1} s", self.train_seconds)),
@@ -134,7 +135,7 @@ impl Job {
                 blocks: vec![
                     Block::Text(format!(
                         "The titles are in {train}, one per line with a tab before the class. One command trains; everything \
-                         that is not given is chosen: ove train {train} -o {model} --valid {test}"
+                         that is not given is chosen."
                     )),
                     Block::Settings(figures.map(|(name, value)| (name.to_owned(), value)).into()),
                 ],
@@ -143,10 +144,11 @@ impl Job {
                 id: "why".into(),
                 title: "What it says, and why".into(),
                 blocks: vec![
-                    Block::Text(format!(
-                        "ove predict {model} - --top 3 gives the classes and their probabilities. The words are those that add \
-                         most to the score of a class; ove serve {model} shows them on a page while somebody types."
-                    )),
+                    Block::Text("The words are those that add most to the score of a class.".into()),
+                    Block::Settings(vec![
+                        ("classes of titles typed in".into(), format!("ove predict {model} - --top 3")),
+                        ("the same on a page".into(), format!("ove serve {model}")),
+                    ]),
                     Block::Table(self.table()),
                 ],
             },
