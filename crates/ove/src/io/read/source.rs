@@ -125,6 +125,7 @@ impl Source {
     }
 
     /// The content for a reader that goes back and forth: the file, if it is one and not compressed, else its bytes.
+    #[cfg_attr(not(any(feature = "npz", feature = "parquet")), allow(dead_code))]
     pub fn content(&mut self) -> Result<Content> {
         let is_file = !self.stdin && self.compression.is_none() && self.path.is_file();
         if is_file {
@@ -150,6 +151,7 @@ impl Source {
 }
 
 /// Content that can be read from any place.
+#[cfg_attr(not(any(feature = "npz", feature = "parquet")), allow(dead_code))]
 pub(super) enum Content {
     File(File),
     Memory(Cursor<Vec<u8>>),
