@@ -11,6 +11,7 @@
 # make bench-long  also settings of others that take long, and exact softmax beside scikit-learn; a working day
 # make bench-quick  the peers on 20,000 rows
 # make bench-defaults  plain training beside its own settings and scikit-learn on 23 sets; some hours
+# make bench-embed  word vectors beside gensim and fastText on 100 MB of text; EMBED=--quick takes 10 MB
 # make bench-serve  the server under load (wants wrk)
 # make page   build the page of `ove serve` and `ove train --watch`, in crates/ove-cli/assets
 
@@ -19,7 +20,7 @@ VENV := .venv
 FRESH := target/fresh
 export OVE_DATA ?= $(abspath ../shared/data)
 
-.PHONY: demo test rust installed lint deny advisories rust-test valgrind-test fuzz crash python-test package-crates package-test torch-test torch-test-installed page page-test wheel docs bench bench-long bench-memory bench-logistic-regression bench-quick bench-build bench-newsgroups bench-peers bench-defaults bench-serve clean
+.PHONY: demo test rust installed lint deny advisories rust-test valgrind-test fuzz crash python-test package-crates package-test torch-test torch-test-installed page page-test wheel docs bench bench-long bench-memory bench-logistic-regression bench-quick bench-build bench-newsgroups bench-peers bench-defaults bench-embed bench-serve clean
 
 demo:
 	cargo run --release --package ove-cli -- demo
@@ -184,6 +185,15 @@ bench-quick: bench-build bench/.envs/report/installed
 
 bench-defaults: bench-build $(VENV)/installed
 	OVE=$(abspath target/release/ove) $(VENV)/bin/python bench/defaults.py
+
+# gensim and fastText in an environment of their own; EMBED=--quick takes 10 MB, EMBED=--objectives compares the objectives.
+bench-embed: bench-build bench/.envs/embed/installed
+	OVE=$(abspath target/release/ove) bench/.envs/embed/bin/python bench/embed.py $(EMBED)
+
+bench/.envs/embed/installed: bench/embed_requirements.txt
+	$(PYTHON) -m venv bench/.envs/embed
+	bench/.envs/embed/bin/pip install --quiet --requirement $<
+	touch $@
 
 bench/.envs/report/installed: bench/requirements.txt
 	$(PYTHON) -m venv bench/.envs/report

@@ -1,10 +1,13 @@
 //! The commands, one module each.
 
+mod analogy;
 mod bound;
 mod convert;
 mod demo;
+mod embed;
 mod estimate;
 mod evaluate;
+mod export;
 mod generate;
 mod inspect;
 mod predict;
@@ -23,10 +26,13 @@ use clap::Subcommand;
 pub enum Command {
     Demo(demo::Args),
     Train(Box<train::Args>),
+    Embed(Box<embed::Args>),
     Predict(predict::Args),
     Evaluate(evaluate::Args),
     Recommend(recommend::Args),
     Similar(similar::Args),
+    Analogy(analogy::Args),
+    Export(export::Args),
     Inspect(inspect::Args),
     #[cfg(feature = "serve")]
     Serve(serve::Args),
@@ -51,6 +57,7 @@ impl Command {
         match self {
             Command::Demo(args) => Some(args.threads.threads),
             Command::Train(args) => Some(args.threads.threads),
+            Command::Embed(args) => Some(args.threads.threads),
             Command::Predict(args) => Some(args.threads.threads),
             Command::Evaluate(args) => Some(args.threads.threads),
             Command::Recommend(args) => Some(args.threads.threads),
@@ -66,10 +73,13 @@ impl Command {
         match self {
             Command::Demo(args) => demo::run(args),
             Command::Train(args) => train::run(*args),
+            Command::Embed(args) => embed::run(*args),
             Command::Predict(args) => predict::run(args),
             Command::Evaluate(args) => evaluate::run(args),
             Command::Recommend(args) => recommend::run(args),
             Command::Similar(args) => similar::run(args),
+            Command::Analogy(args) => analogy::run(args),
+            Command::Export(args) => export::run(args),
             Command::Inspect(args) => inspect::run(args),
             #[cfg(feature = "serve")]
             Command::Serve(args) => serve::run(args),

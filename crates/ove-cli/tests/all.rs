@@ -6,6 +6,7 @@
 mod bound;
 mod crash;
 mod demo;
+mod embed;
 mod estimate;
 mod evaluate;
 mod generate;

@@ -1,6 +1,7 @@
 //! Softmax and its lower bounds, as pure functions of scores: the paper itself.
 
 pub(crate) mod all_classes;
+pub(crate) mod candidates;
 pub mod events;
 mod label_sum;
 mod multilabel;
@@ -9,4 +10,5 @@ pub mod normalised;
 pub mod objective;
 pub(crate) mod values;
 
+pub use candidates::EmbeddingObjective;
 pub use objective::Objective;

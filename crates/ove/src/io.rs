@@ -2,6 +2,11 @@
 
 pub mod atomic;
 pub mod cache;
+mod corpus;
 pub mod read;
 pub(crate) mod tensors;
+pub mod vectors;
 pub mod write;
+
+pub(crate) use corpus::BREAK;
+pub use corpus::{Corpus, Sentences};

@@ -1,11 +1,13 @@
 //! A trained model: a score function and its card.
 
 mod card;
+mod embedding;
 mod evaluation;
 mod file;
 mod predict;
 mod ranking;
 mod recommender;
+mod word_vectors;
 
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -13,10 +15,12 @@ use crate::platform::pool;
 use crate::scores::{Calibration, Logistic, Scores};
 
 pub use card::{Card, HeldOutPoint, LikelihoodPoint, TracePoint};
+pub use embedding::Embedding;
 pub use evaluation::{Bin, Confused, Evaluation};
 pub use predict::LargestWeights;
 pub use ranking::{Mean, Ranking, RankingAt};
 pub use recommender::{Prepared, Recommendation, Recommender, Recommending};
+pub use word_vectors::{Analogies, AnalogySection, SimilarWord, WordPairs, WordVectors};
 
 /// A trained model, as in a model file.
 ///

@@ -16,6 +16,7 @@
 //! ```
 
 mod effort;
+mod embedding;
 mod recommender;
 mod settings;
 
@@ -33,6 +34,7 @@ use crate::platform::names::names;
 use crate::sample::SamplerKind;
 pub use effort::Effort;
 pub(crate) use effort::views;
+pub use embedding::EmbeddingOptions;
 pub use recommender::RecommenderOptions;
 
 /// Number of classes from which trees are the default; below, linear scores may be chosen too.

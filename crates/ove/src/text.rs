@@ -29,8 +29,11 @@ mod language;
 mod names;
 mod rows;
 mod stem;
+pub(crate) mod subwords;
 mod table;
 mod terms;
+
+mod word_counts;
 mod words;
 
 use memchr::memchr_iter;
@@ -48,6 +51,7 @@ use rows::Piece;
 pub use stem::Language;
 pub(crate) use table::Table;
 use terms::{Terms, hash_of_term, kind_of_term};
+pub use word_counts::{Counter, WordCounts};
 
 /// Bytes of text per chunk: large enough that few terms are merged twice, small enough that the terms of a chunk stay
 /// in the cache.
@@ -127,7 +131,7 @@ impl TextOptions {
         if self.ngrams > LONGEST_NGRAM {
             return Err(Error::setting("ngrams", format!("be at most {LONGEST_NGRAM}"), self.ngrams));
         }
-        self.chars.map_or(Ok(()), CharRange::check)
+        self.chars.map_or(Ok(()), |lengths| lengths.check("chars"))
     }
 
     /// The same with the language of these texts, if it has to be found; with kinds apart, n-grams of characters for

@@ -19,6 +19,7 @@ pub mod categorical;
 pub mod checkpoint;
 pub(crate) mod choice;
 mod early_stopping;
+mod embedding;
 mod fit;
 mod fit_data;
 mod folds;
@@ -35,6 +36,7 @@ mod trees;
 pub(crate) mod validation;
 
 pub use choice::Compared;
+pub use embedding::{EmbeddingEvent, EmbeddingTraining, WatchEmbedding, fit_embedding};
 pub use fit::{Chosen, Event, FitStart, Stop, Watch, fit, fit_with};
 pub use fit_data::FitData;
 pub use recommender::{RecommenderEvent, RecommenderTraining, WatchRecommender, fit_recommender};

@@ -8,6 +8,7 @@ mod checkpoint;
 mod choice;
 #[cfg(feature = "parquet")]
 mod columnar;
+mod embedding;
 mod evaluate;
 mod factored;
 mod file;

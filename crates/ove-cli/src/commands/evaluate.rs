@@ -1,6 +1,7 @@
 //! `ove evaluate`.
 
 pub(super) mod recommender;
+mod words;
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -15,7 +16,7 @@ use crate::flags::{DataFlags, ThreadFlags};
 use crate::run::memory;
 use crate::terminal::say;
 
-/// Evaluate a model on rows with known labels, or a recommender on later interactions
+/// Evaluate a model on rows with known labels, a recommender on later interactions, or word vectors
 ///
 /// Probabilities are normalised over all classes; those of a model of rows with several labels are the probabilities
 /// that a class is one of them. If a row has several labels, each counts in nlpd and bound, and the row is an error if its
@@ -26,7 +27,8 @@ pub struct Args {
     /// Model file
     model: PathBuf,
     /// Labelled rows, or texts for a model that was trained on texts, or interactions for a recommender
-    data: PathBuf,
+    #[arg(required_unless_present_any = ["analogies", "similarities"])]
+    data: Option<PathBuf>,
     #[command(flatten)]
     input: DataFlags,
     #[command(flatten)]
@@ -38,6 +40,15 @@ pub struct Args {
     /// training]
     #[arg(long, value_name = "FILE|none")]
     seen: Option<PathBuf>,
+    /// For word vectors: questions `a b c d` under lines `: section`, as in questions-words.txt of word2vec
+    #[arg(long, value_name = "FILE")]
+    analogies: Option<PathBuf>,
+    /// For word vectors: pairs of words with a number that says how similar they are; may be repeated
+    #[arg(long, value_name = "FILE")]
+    similarities: Vec<PathBuf>,
+    /// For analogies: accuracy is also given among this many of the most frequent words
+    #[arg(long, value_name = "N", default_value_t = 30_000, requires = "analogies")]
+    limit: usize,
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
@@ -45,20 +56,24 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
-    let inputs = [("the model", Some(&args.model)), ("the data", Some(&args.data))];
+    if args.analogies.is_some() || !args.similarities.is_empty() {
+        return words::run(&args);
+    }
+    let Some(path) = &args.data else { unreachable!("it is required") };
+    let inputs = [("the model", Some(&args.model)), ("the data", Some(path))];
     files::separate(&[("--report", args.report.as_ref())], &inputs)?;
     let model = Model::load(&args.model)?;
     if model.card.recommender.is_some() {
-        return recommender::run(&args, &model);
+        return recommender::run(&args, path, &model);
     }
     if args.seen.is_some() {
         bail!("`seen` is a setting of recommenders, which this model is not");
     }
-    let data = args.input.read_for(&model, &args.data, true)?;
+    let data = args.input.read_for(&model, path, true)?;
     let timed = evaluate(&model, &data)?;
-    if let Some(path) = &args.report {
-        let page = evaluation_page(&model, &timed.evaluation, &args.data.display().to_string());
-        files::write(path, &page.html())?;
+    if let Some(report) = &args.report {
+        let page = evaluation_page(&model, &timed.evaluation, &path.display().to_string());
+        files::write(report, &page.html())?;
     }
     if args.json {
         say!("{}", Value::Object(timed.json()))?;

@@ -59,7 +59,7 @@ use crate::platform::names::names;
 use columnar::Columnar;
 pub use interactions::{read_interactions, read_interactions_bytes};
 pub use pieces::Pieces;
-use source::Source;
+pub(super) use source::Source;
 pub use texts::Texts;
 
 /// The format of a data file.
@@ -296,6 +296,16 @@ fn no_rows(path: &Path) -> Error {
 /// An error about a file as a whole.
 fn wrong_file(path: &Path, message: impl Into<String>) -> Error {
     wrong_place(path, 0, 0, message)
+}
+
+/// The lines of a small text file, plain or gzipped.
+pub(crate) fn text_lines(path: &Path) -> Result<Vec<String>> {
+    let mut lines = lines::Lines::open(path)?;
+    let mut all = Vec::new();
+    while let Some(line) = lines.next_line()? {
+        all.push(line.text.to_owned());
+    }
+    Ok(all)
 }
 
 /// An error about a place in a file.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::embedding::Embedding;
 use super::evaluation::{Evaluation, or_infinite};
 use super::recommender::Recommender;
 use crate::data::Columns;
@@ -66,6 +67,9 @@ pub struct Card {
     /// What makes factored scores a recommender: its settings, and the items that the users have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recommender: Option<Recommender>,
+    /// What makes factored scores an embedding: its settings, and the n-grams that have vectors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub embedding: Option<Embedding>,
     /// Up to three training texts, for somebody to try the model with; empty if there are none or they are not to be
     /// passed on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -108,6 +112,7 @@ impl Card {
             feature_names: Vec::new(),
             text: None,
             recommender: None,
+            embedding: None,
             examples: Vec::new(),
             columns: Columns::default(),
             temperature: None,

@@ -9,6 +9,7 @@
 //! `checksum` that of the rest of the file. Files are written atomically, to a temporary file that is synced and renamed.
 
 mod checksum;
+mod embedding;
 mod factored;
 mod linear;
 mod recommender;
@@ -85,6 +86,9 @@ impl Model {
         }
         if let Some(recommender) = &self.card.recommender {
             tensors.extend(recommender::tensors(recommender));
+        }
+        if let Some(embedding) = &self.card.embedding {
+            tensors.extend(embedding::tensors(embedding));
         }
         Ok((checksum::header(metadata, &tensors), tensors))
     }
@@ -226,6 +230,9 @@ fn parse_model(source: &Source) -> std::result::Result<Model, String> {
     }
     if let Some(recommender) = &mut card.recommender {
         recommender.seen = recommender::parse(&recommender.options, &file, &scores)?;
+    }
+    if let Some(embedding) = &mut card.embedding {
+        embedding.buckets = embedding::parse(&file, &scores, classes, embedding)?;
     }
     Ok(Model { scores, card })
 }

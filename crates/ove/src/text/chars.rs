@@ -41,12 +41,13 @@ impl From<CharRange> for (usize, usize) {
 }
 
 impl CharRange {
-    pub(super) fn check(self) -> Result<()> {
+    /// Checks the lengths, which are those of the setting `name`.
+    pub(crate) fn check(self, name: &str) -> Result<()> {
         match 1 <= self.shortest && self.shortest <= self.longest && self.longest <= LONGEST_NGRAM {
             true => Ok(()),
             false => {
                 let must = format!("be the shortest and the longest length, from 1 to {LONGEST_NGRAM}, such as 3-5");
-                Err(Error::setting("chars", must, self))
+                Err(Error::setting(name, must, self))
             }
         }
     }
@@ -175,7 +176,7 @@ mod tests {
         }
         for bad in ["0-3", "5-3", "3-17"] {
             let must = "be the shortest and the longest length, from 1 to 16, such as 3-5";
-            let error = range(bad).unwrap().check().unwrap_err().to_string();
+            let error = range(bad).unwrap().check("chars").unwrap_err().to_string();
             assert_eq!(error, format!("`chars` must {must}, got {bad}"));
         }
     }

@@ -17,13 +17,13 @@ use crate::terminal::say;
 pub const AT: [usize; 3] = [5, 10, 20];
 
 /// Runs the command.
-pub fn run(args: &Args, model: &Model) -> Result<()> {
+pub fn run(args: &Args, data: &Path, model: &Model) -> Result<()> {
     if args.report.is_some() {
         bail!("`report` must be left out for recommenders");
     }
     let recommender = model.recommender()?;
     let (users, items) = (&model.card.feature_names, &model.card.classes);
-    let test = args.input.read_interactions_of(users, items, &args.data)?;
+    let test = args.input.read_interactions_of(users, items, data)?;
     let given = match args.seen.as_deref() {
         None => None,
         Some(path) if path == Path::new("none") => {

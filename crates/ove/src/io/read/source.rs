@@ -22,7 +22,7 @@ pub(super) const HEAD: usize = 4096;
 type Peeked<R> = Chain<Cursor<Vec<u8>>, R>;
 
 /// An open file, decompressed.
-pub(super) struct Source {
+pub(in crate::io) struct Source {
     path: PathBuf,
     input: BufReader<Peeked<Box<dyn Read>>>,
     compression: Option<Compression>,
@@ -152,7 +152,7 @@ impl Source {
 
 /// Content that can be read from any place.
 #[cfg_attr(not(any(feature = "npz", feature = "parquet")), allow(dead_code))]
-pub(super) enum Content {
+pub(in crate::io) enum Content {
     File(File),
     Memory(Cursor<Vec<u8>>),
 }

@@ -5,8 +5,9 @@ use serde_json::Value;
 
 use crate::data::{Examples, Interactions};
 use crate::error::{Error, Result};
-use crate::options::{RecommenderOptions, TrainOptions};
+use crate::options::{EmbeddingOptions, RecommenderOptions, TrainOptions};
 use crate::platform::digest::Digest;
+use crate::text::WordCounts;
 
 /// The settings of a run, and digests of all its inputs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -56,6 +57,23 @@ impl Identity {
             classes: data.item_count(),
             labels_sum: labels.finish(),
             row_weights_sum: Digest::of(bytemuck::cast_slice(data.weights())),
+            ..Identity::default()
+        }
+    }
+
+    /// The identity of the run of an embedding: its rows are the words of the text, its classes the distinct ones.
+    pub(crate) fn of_words(words: &WordCounts, options: &EmbeddingOptions) -> Self {
+        let mut labels = Digest::default();
+        words.words().iter().for_each(|word| {
+            labels.update(&word.len().to_le_bytes());
+            labels.update(word.as_bytes());
+        });
+        labels.update(bytemuck::cast_slice(words.counts()));
+        Identity {
+            options: serde_json::to_value(options).expect("options are JSON"),
+            rows: words.counts().iter().sum::<u64>() as usize,
+            classes: words.words().len(),
+            labels_sum: labels.finish(),
             ..Identity::default()
         }
     }

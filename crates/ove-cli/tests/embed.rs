@@ -1,0 +1,110 @@
+//! Word vectors: `ove embed`, `similar`, `analogy`, `evaluate --analogies` and `export`.
+
+use std::fmt::Write;
+
+use ove::platform::random::Stream;
+
+use crate::util::*;
+
+/// With `text.txt`, sentences about twelve countries and their capitals, questions about them in `questions.txt` and
+/// pairs in `pairs.txt`.
+fn countries() -> Dir {
+    let (dir, mut random) = (Dir::new(), Stream::of(&[1]));
+    let mut text = String::new();
+    for _ in 0..5000 {
+        let n = random.below(12);
+        let (thing, kind) = if random.below(2) == 0 { ("capital", "city") } else { ("country", "state") };
+        let mut words =
+            [format!("{thing}{n}"), format!("{kind}{}", random.below(4)), format!("river{n}.{}", random.below(3))];
+        random.shuffle(&mut words);
+        writeln!(text, "{}", words.join(" ")).unwrap();
+    }
+    let mut questions = String::from(": capitals\n");
+    for n in 0..12 {
+        let m = (n + 5) % 12;
+        writeln!(questions, "Capital{n} Country{n} Capital{m} Country{m}").unwrap();
+    }
+    questions.push_str(": gram1\nunknown capital1 capital2 capital3\n");
+    dir.create("text.txt", &text);
+    dir.create("questions.txt", &questions);
+    dir.create(
+        "pairs.txt",
+        "# pairs\ncapital1\tcountry1\t9\ncapital1\triver7.1\t1\ncapital2\triver2.0\t5\nno\tsuch\t3\n",
+    );
+    dir
+}
+
+const SETTINGS: &str = "--rank 16 --sample 0 --epochs 20 --learning-rate 0.1";
+
+#[test]
+fn words_are_embedded_and_asked_for() {
+    let dir = countries();
+    let found = dir.run(&format!("embed text.txt -o m {SETTINGS} --json")).json();
+    assert_eq!((&found["words"], &found["text_words"], &found["finished"]), (&68.into(), &15_000.into(), &true.into()));
+    assert!(found["objective"].as_f64().unwrap() > -6f64.ln() && found["words_per_second"].as_f64().unwrap() > 0.0);
+
+    let lines = dir.run("similar m capital3 --top 2").ok();
+    assert_eq!(lines.lines().count(), 2);
+    let found = dir.run("similar m capital3 --top 3 --json").json();
+    assert_eq!((keys(&found), found["words"].as_array().unwrap().len()), (vec!["scores", "words"], 3));
+    let found = dir.run("analogy m capital1 country1 capital2 --top 1 --json").json();
+    assert_eq!(found["words"][0], "country2");
+    contains(&dir.run("similar m nowhere").refused(), "`nowhere` is not one of the 68 words");
+    contains(&dir.run("recommend m").refused(), "not a recommender");
+
+    let found = dir.run("evaluate m --analogies questions.txt --similarities pairs.txt --limit 20 --json").json();
+    assert!(found["semantic"]["accuracy"].as_f64().unwrap() > 0.8, "{found}");
+    assert_eq!((&found["semantic"]["covered"], &found["total"]["questions"]), (&12.into(), &13.into()));
+    assert_eq!(found["syntactic"]["covered"], 0);
+    assert!(found["semantic_limited"]["covered"].as_u64().unwrap() < 12);
+    assert_eq!((&found["similarities"][0]["covered"], &found["similarities"][0]["pairs"]), (&3.into(), &4.into()));
+    contains(&dir.run("evaluate m --analogies questions.txt").ok(), "semantic");
+    contains(&dir.run("inspect m").ok(), "68 classes");
+
+    // What is exported is read back, in each form, with the same neighbours.
+    let expected = dir.run("similar m river3.1 --top 5").ok();
+    for format in ["word2vec", "word2vec-binary", "glove"] {
+        dir.run(&format!("export m -o vectors --format {format}")).ok();
+        assert_eq!(dir.run("similar vectors river3.1 --top 5").ok(), expected, "{format}");
+    }
+    contains(&dir.run("export m -o m").refused(), "must not be one of the inputs");
+}
+
+#[test]
+fn a_stopped_run_is_resumed_to_the_same_model() {
+    let dir = countries();
+    let embed =
+        |more: &str| dir.run(&format!("embed text.txt {SETTINGS} --checkpoint kept --checkpoint-every 1epoch {more}"));
+    embed("-o whole --threads 1").ok();
+    assert!(dir.files_in("kept").is_empty(), "checkpoints of a run that has ended are removed");
+    let mut child =
+        dir.command(&format!("embed text.txt -o killed {SETTINGS} --checkpoint kept --checkpoint-every 0.001s"));
+    let mut child = child.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let start = std::time::Instant::now();
+    while dir.files_in("kept").is_empty() && child.try_wait().unwrap().is_none() {
+        assert!(start.elapsed().as_secs() < 60);
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    let _ = child.kill();
+    child.wait().unwrap();
+    embed("-o whole2 --threads 2 --resume").ok();
+    assert!(dir.bytes("whole2") == dir.bytes("whole"));
+}
+
+#[test]
+fn what_cannot_be_embedded_is_refused() {
+    let dir = countries();
+    for (words, message) in [
+        ("embed none.txt -o m", "none.txt: "),
+        ("embed text.txt -o text.txt", "must not be one of the inputs"),
+        ("embed text.txt -o m --window 0", "`window` must be at least 1, got 0"),
+        ("embed text.txt -o m --min-count 100000", "`min-count` = 100000"),
+        ("embed text.txt -o m --memory 1KB", "memory"),
+        ("embed - -o m", "`text` must be a file"),
+        ("embed text.txt -o m --subwords x", "`subwords` must be two lengths"),
+        ("analogy text.txt a b c", "expected a finite number"),
+    ] {
+        contains(&dir.run(words).refused(), message);
+    }
+    assert!(!dir.files().contains(&"m".to_owned()));
+}
