@@ -17,6 +17,30 @@ fn a_model() {
     assert_eq!(found["trace"].as_array().unwrap().last().unwrap()["updates"], 600);
 }
 
+/// What trained the nodes and what the second stage, which a weak forest keeps.
+#[test]
+fn what_trained_each_stage() {
+    let dir = Dir::new();
+    let mut random = ove::platform::random::Stream::of(&[7]);
+    let mut row = |_| {
+        let class = random.below(120);
+        let label = if random.below(20) == 0 { random.below(120) } else { class };
+        let own = if random.below(3) == 0 { String::new() } else { format!(" {}:0.6", 121 + class) };
+        format!("{label} {}:0.6{own} {}:0.6\n", 1 + class / 2, 241 + random.below(60))
+    };
+    dir.create("rows.svm", &(0..6000).map(&mut row).collect::<String>());
+    let weak = "train rows.svm --trees 1 --epochs 1 --learning-rate 0.005 -o";
+    contains(&dir.run(&format!("{weak} both")).stderr, "second stage over 20 classes per row");
+    let text = dir.run("inspect both").ok();
+    contains(&text, "nodes of trees (1): one-vs-rest, squared hinge\nsecond stage: merged, over the 20 best classes");
+    let found = dir.run("inspect both --json").json();
+    assert_eq!(found["second_stage"]["rivals"], 20);
+    assert!(found["second_stage"]["kappa"].as_f64().unwrap() > 0.0);
+    dir.run(&format!("{weak} one --rivals 0")).ok();
+    contains(&dir.run("inspect one").ok(), "squared hinge\nno second stage\n");
+    assert!(dir.run("inspect one --json").json().get("second_stage").is_none());
+}
+
 #[test]
 fn a_class() {
     let dir = Dir::with_model();

@@ -1,7 +1,7 @@
 //! The second stage of trees: nothing depends on threads or on interruptions, and its settings are checked.
 
 use ove::train::{Start, Training};
-use ove::{Dataset, Error, Examples, Model, Scores, TrainOptions, with_threads};
+use ove::{Dataset, Error, Examples, Model, Scores, TrainOptions, evaluate, with_threads};
 use serde_json::{Value, json};
 
 use crate::fitted::{self, options, with};
@@ -81,6 +81,73 @@ fn same_bits_for_any_number_of_threads_and_after_any_interruption() {
     assert!(resumed >= 3, "{resumed}");
     let interrupted = run.finish().unwrap();
     assert!(interrupted.finished && interrupted.scores == whole.scores && interrupted.trace == whole.trace);
+}
+
+/// A weak forest, which a second stage helps.
+fn weak(rivals: usize) -> Value {
+    json!({ "scores": "trees", "trees": 1, "epochs": 1, "learning_rate": 0.005, "rivals": rivals })
+}
+
+fn kept(train: &Dataset) -> Model {
+    let model = fitted::model(train, weak(20));
+    assert!(has_second_stage(&model), "it helps this forest");
+    model
+}
+
+#[test]
+fn a_kept_second_stage_has_the_same_bits_for_any_number_of_threads() {
+    let train = data(6000, true, 0);
+    let one = with_threads(1, || kept(&train)).unwrap();
+    for threads in [2, 3, 7] {
+        assert!(with_threads(threads, || kept(&train)).unwrap() == one, "{threads} threads");
+    }
+}
+
+#[test]
+fn a_kept_second_stage_is_in_the_file_mapped_or_pruned() {
+    let train = data(6000, true, 0);
+    let model = kept(&train);
+    let folder = tempfile::tempdir().unwrap();
+    let file = |model: &Model, name: &str| {
+        let path = folder.path().join(name);
+        model.save(&path).unwrap();
+        Model::map(&path).unwrap()
+    };
+    let mapped = file(&model, "whole");
+    assert!(has_second_stage(&mapped) && mapped == model && Model::from_bytes(&model.to_bytes()).unwrap() == model);
+    assert_eq!(mapped.top_k_within(train.rows(), 0..500, 8), model.top_k_within(train.rows(), 0..500, 8));
+    let mut pruned = model.clone();
+    pruned.prune(0.06).unwrap();
+    let again = file(&pruned, "pruned");
+    assert!(has_second_stage(&again) && again == pruned && again.weight_count() < model.weight_count());
+    let precision = |model: &Model| evaluate(model, train.rows(), &train.labels).unwrap().precision_at_1;
+    assert!((precision(&again) - precision(&model)).abs() < 0.1);
+}
+
+/// The weights of a class are those of the trees plus κ times those of the second stage, and a row is explained by them.
+#[test]
+fn both_stages_explain_a_row() {
+    let train = data(6000, false, 0);
+    let (both, trees) = (kept(&train), fitted::model(&train, weak(0)));
+    let Scores::Trees(stages) = &both.scores else { panic!("trees") };
+    let kappa = stages.second_stage().unwrap().kappa;
+    assert!(kappa > 0.0 && !has_second_stage(&trees));
+    let (mut moved, mut corrects) = (0, 0);
+    for class in 0..CLASSES as u32 {
+        let row = train.rows().row((0..train.len()).find(|&n| train.labels[n] == [class]).unwrap());
+        let (all, first) = (both.weights_of(class), trees.weights_of(class));
+        let of = |weights: &[(u32, f32)], feature: u32| {
+            weights.iter().find(|(d, _)| *d == feature).map_or(0.0, |&(_, weight)| weight)
+        };
+        for ((feature, share), &value) in both.explain(row, class).into_iter().zip(row.values) {
+            assert!((share - of(&all, feature) * value).abs() < 1e-6);
+            let second = of(&all, feature) - of(&first, feature);
+            moved += usize::from(second != 0.0);
+            corrects += usize::from(feature == class / 2 && second > 0.0);
+        }
+    }
+    // The word of a class and its neighbour speaks for both of them in the second stage too.
+    assert!(moved > CLASSES && corrects > CLASSES / 2, "{moved} {corrects}");
 }
 
 #[test]

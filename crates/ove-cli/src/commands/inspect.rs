@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use ove::{Error, Model};
+use ove::options::ScoreOptions;
+use ove::{Error, Model, Scores};
 use serde_json::{Value, json};
 
 use crate::terminal::{printable, say};
@@ -48,8 +49,12 @@ fn show_model(model: &Model, as_json: bool) -> Result<()> {
     if !card.columns.is_empty() {
         options["columns"] = serde_json::to_value(&card.columns)?;
     }
+    let second_stage = match &model.scores {
+        Scores::Trees(trees) => trees.second_stage(),
+        _ => None,
+    };
     if as_json {
-        let object = json!({
+        let mut object = json!({
             "classes": model.classes(),
             "features": model.features(),
             "rows": card.rows,
@@ -59,6 +64,9 @@ fn show_model(model: &Model, as_json: bool) -> Result<()> {
             "options": options,
             "trace": card.trace,
         });
+        if let Some(mix) = second_stage {
+            object["second_stage"] = json!({ "rivals": mix.rivals, "kappa": mix.kappa });
+        }
         say!("{object}")?;
         return Ok(());
     }
@@ -68,6 +76,16 @@ fn show_model(model: &Model, as_json: bool) -> Result<()> {
     }
     if let Some(logistic) = model.several_labels() {
         say!("several labels per row: a class is predicted from a probability of {:.3} on", logistic.threshold)?;
+    }
+    if let Some(ScoreOptions::Trees(trees)) = &card.options.scores {
+        say!("nodes of trees ({}): one-vs-rest, squared hinge", trees.trees)?;
+        match second_stage {
+            Some(mix) => {
+                let (objective, rivals, kappa) = (trees.objective, mix.rivals, mix.kappa);
+                say!("second stage: {objective}, over the {rivals} best classes of a row, with κ {kappa:.2}")?;
+            }
+            None => say!("no second stage")?,
+        }
     }
     let mut by_count: Vec<usize> = (0..card.classes.len()).collect();
     by_count.sort_by_key(|&k| std::cmp::Reverse(card.counts[k]));
