@@ -239,11 +239,14 @@ fn a_model_goes_on_with_new_rows_classes_and_features() {
     assert_eq!(dir.run("predict old old.svm").ok(), dir.run("predict same old.svm").ok());
 
     dir.run("train old.svm -o forest --solver forest").ok();
-    let said = dir.run("train new.svm -o new2 --from forest").refused();
-    assert!(
-        said.contains("trees cannot be trained further; train new ones on the old and the new rows together"),
-        "{said}"
-    );
+    dir.run("train new.svm -o new2 --from forest").ok();
+    let inspected = dir.run("inspect new2 --json").json();
+    assert_eq!((&inspected["classes"], &inspected["rows"]), (&3.into(), &100.into()));
+    let best = dir.run("predict new2 new.svm --top 1").ok();
+    let best: Vec<&str> = best.lines().take(3).filter_map(|line| line.split('\t').next()).collect();
+    assert_eq!(best, ["plum", "pear", "apple"]);
+    let said = dir.run("train new.svm -o new3 --from forest --trees 5").refused();
+    assert!(said.contains("`trees` must be 3, as in the model that is trained further, got 5"), "{said}");
     let said = dir.run("train new.svm -o new2 --from old --solver forest").refused();
     assert!(
         said.contains("--from: the model has linear scores and goes on with them; it cannot become trees"),

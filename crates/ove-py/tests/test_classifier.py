@@ -86,11 +86,10 @@ def test_with_many_classes_the_default_is_trees():
     x = sp.csr_array((np.ones(4000, dtype=np.float32), y, np.arange(4001)), shape=(4000, 1000))
     model = ove.OneVsEachClassifier().fit(x, y)
     assert model.settings_["scores"] == "trees" and model.bound_ is None and len(model.history_["bound"]) == 0
-    assert not hasattr(model, "coef_") and not hasattr(model, "partial_fit")
-    with pytest.raises(ValueError, match="trees cannot be trained further"):
-        model.set_params(warm_start=True).fit(x, y)
+    assert not hasattr(model, "coef_")
     # Measured: .98, with a single feature per class.
     assert model.score(x, y) > 0.97
+    assert clone(model).set_params(warm_start=True).fit(x, y).fit(x, y).score(x, y) > 0.97
     logs = model.predict_log_proba(x[:5])
     labels, probabilities = model.top_k(x[:5], k=2)
     np.testing.assert_allclose(np.exp(np.take_along_axis(logs, labels, axis=1)), probabilities, rtol=1e-4)
@@ -182,11 +181,23 @@ def test_learning_in_parts(rows):
         model.partial_fit(x, y + 1)
     with pytest.raises(ValueError, match="not the same as on last call"):
         model.partial_fit(x, y, classes=[0, 1])
-    for settings in ({"solver": "batch"}, {"solver": "forest"}, {"scores": "trees"}, {"trees": 2}):
-        assert not hasattr(ove.OneVsEachClassifier(**settings), "partial_fit")
+    assert not hasattr(ove.OneVsEachClassifier(solver="batch"), "partial_fit")
     with pytest.raises(AttributeError) as raised:
         ove.OneVsEachClassifier(solver="batch").partial_fit(x, y)
-    assert str(raised.value.__cause__) == "partial_fit needs the stochastic solver, got 'batch'"
+    assert str(raised.value.__cause__) == "partial_fit needs the stochastic solver or trees, got 'batch'"
+
+
+@pytest.mark.parametrize("settings", [{"scores": "trees"}, {"solver": "forest"}, {"trees": 2}])
+def test_trees_learn_in_parts(settings):
+    random = np.random.default_rng(0)
+    y = np.concatenate([np.arange(200), random.integers(0, 200, 2000)])
+    x = sp.csr_array((np.ones(2200, dtype=np.float32), y, np.arange(2201)), shape=(2200, 200))
+    first, second = np.flatnonzero(y < 150), np.flatnonzero(y >= 150)
+    model = ove.OneVsEachClassifier(**settings).partial_fit(x[first], y[first], classes=np.arange(200))
+    assert model.settings_["scores"] == "trees" and model.score(x[second], y[second]) < 0.1
+    epochs = model.settings_["epochs"]
+    model.partial_fit(x[second], y[second])
+    assert model.score(x, y) > 0.98 and model.settings_["epochs"] == epochs
 
 
 @pytest.mark.parametrize("settings", [{}, {"solver": "batch", "l2": 0.5}, {"scores": "factored", "rank": 3, "learning_rate": 0.1, "epochs": 60}])

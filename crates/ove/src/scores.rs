@@ -127,7 +127,7 @@ pub(crate) trait Predictor: Send + Sync {
     /// Drops the weights below a threshold and rounds the others to bf16.
     fn pruned(&self, threshold: f32) -> Result<Scores>;
 
-    /// Extends the scores to more features and classes.
+    /// Extends the scores to more features and classes; trees are extended in training, where the rows are known.
     fn grown(&self, features: usize, classes: usize) -> Result<Scores>;
 
     /// Multiplies all scores by a factor, the inverse of a temperature, if the probabilities are one softmax.

@@ -8,6 +8,7 @@ mod checkpoint;
 mod choice;
 #[cfg(feature = "parquet")]
 mod columnar;
+mod continuation;
 mod embedding;
 mod evaluate;
 mod factored;

@@ -500,7 +500,7 @@ fn training_goes_on_from_an_earlier_run() {
     let error = one_step_from(&vectors, &linear).unwrap_err().to_string();
     assert_eq!(error, "training of linear scores must start from linear scores");
     let error = one_step_from(&other, &options(json!({ "scores": "trees" }))).unwrap_err().to_string();
-    assert_eq!(error, "trees cannot be trained further; train new ones on the old and the new rows together");
+    assert_eq!(error, "training of trees must start from trees");
 }
 
 #[test]

@@ -69,8 +69,10 @@ pub struct Args {
     /// Print the result as one JSON object
     #[arg(long, help_heading = MORE)]
     json: bool,
-    /// Continue training this linear or factored model; the rows may have new classes and features. Its text settings
-    /// are kept
+    /// Continue training this model on new rows, which may have new classes and features. Its settings are kept
+    ///
+    /// The rows of the model are not needed: what they have taught is in its weights. New classes of trees join the leaf
+    /// that is nearest to their rows.
     #[arg(long, help_heading = MORE, value_name = "MODEL", conflicts_with = "cache")]
     from: Option<PathBuf>,
     /// Do not keep three short training texts in the model, which the page of `ove serve` offers to try

@@ -27,12 +27,14 @@ Floats = npt.NDArray[np.float64]
 
 
 def _learns_in_parts(estimator: Any) -> bool:
-    trained = getattr(estimator, "settings_", {}).get("scores")
-    if "trees" in (estimator.scores, trained) or estimator.trees is not None:
-        raise AttributeError("partial_fit needs linear or factored scores: trees are trained on all rows at once")
-    if estimator.solver not in (None, "stochastic"):
-        raise AttributeError(f"partial_fit needs the stochastic solver, got {estimator.solver!r}")
+    if not _are_trees(estimator) and estimator.solver not in (None, "stochastic"):
+        raise AttributeError(f"partial_fit needs the stochastic solver or trees, got {estimator.solver!r}")
     return True
+
+
+def _are_trees(estimator: Any) -> bool:
+    trained = getattr(estimator, "settings_", {}).get("scores")
+    return "trees" in (estimator.scores, trained) or estimator.trees is not None or estimator.solver == "forest"
 
 
 class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -91,9 +93,11 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
     @available_if(_learns_in_parts)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
-        """Visits each of these rows once, starting from the current weights; for data that comes in parts.
+        """Trains further on these rows, starting from the current weights; for data that comes in parts.
 
-        Available for linear and factored scores with the stochastic solver.
+        Linear and factored scores, with the stochastic solver, visit each row once. Trees are trained for as many epochs as
+        before, and change their weights only as far as the new rows need; classes that had no rows so far join the leaf
+        that is nearest to their rows.
 
         Parameters
         ----------
@@ -115,7 +119,8 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             )
         targets = targets_of(y, np.unique(classes) if earlier is None else self.classes_)
         before = getattr(self, "history_", None)
-        self._train(X, targets, sample_weight, earlier, solver="stochastic", epochs=1)
+        once = {} if _are_trees(self) else {"solver": "stochastic", "epochs": 1}
+        self._train(X, targets, sample_weight, earlier, **once)
         if before is not None and len(before["updates"]):
             updates = before["updates"][-1] + self.history_["updates"]
             self.history_["updates"] = np.concatenate([before["updates"], updates])

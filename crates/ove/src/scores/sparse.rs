@@ -253,6 +253,11 @@ impl SparseBlocks {
         })
     }
 
+    /// The features of a node in increasing order, each with its non-zero weights by child.
+    pub(crate) fn cells(&self, node: usize) -> impl Iterator<Item = (u32, impl Iterator<Item = Entry>)> {
+        self.view().node(node).map(|(feature, cell)| (feature, cell.entries()))
+    }
+
     /// Number of features.
     pub fn features(&self) -> usize {
         self.features

@@ -42,7 +42,7 @@ use super::sparse::SparseBlocks;
 use super::{Bound, Logistic, Measured, OwnProbabilities, Prediction, Predictor, Probabilities, Scores, Shape};
 use crate::bound::Objective;
 use crate::data::Row;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::io::tensors::Tensor;
 use crate::platform::elementary::{exp, ln};
 
@@ -90,13 +90,24 @@ impl Tree {
         Tree { root, leaves, order, places }
     }
 
-    fn leaf_classes(&self, leaf: u16) -> &[u32] {
+    /// Its root, whose children are the leaves.
+    pub(crate) fn root(&self) -> &SparseBlocks {
+        &self.root
+    }
+
+    /// Its leaves, whose children are the classes.
+    pub(crate) fn leaves(&self) -> &SparseBlocks {
+        &self.leaves
+    }
+
+    /// The classes of a leaf.
+    pub(crate) fn leaf_classes(&self, leaf: u16) -> &[u32] {
         let starts = self.leaves.children();
         &self.order[starts[usize::from(leaf)]..starts[usize::from(leaf) + 1]]
     }
 
     /// The leaf of a class, and its index among the children of the leaf.
-    fn place(&self, class: u32) -> (usize, usize) {
+    pub(crate) fn place(&self, class: u32) -> (usize, usize) {
         let [leaf, child] = self.places[class as usize];
         (leaf.into(), child.into())
     }
@@ -110,6 +121,11 @@ impl Trees {
     pub(crate) fn new(features: usize, trees: Vec<Tree>, calibration: Calibration) -> Self {
         let classes = trees[0].order.len();
         Trees { features, classes, trees, calibration, second_stage: None }
+    }
+
+    /// The trees of the ensemble.
+    pub(crate) fn trees(&self) -> &[Tree] {
+        &self.trees
     }
 
     /// Number of features.
@@ -321,10 +337,9 @@ impl Predictor for Trees {
         Ok(Scores::Trees(pruned))
     }
 
+    /// As they are: new classes are put into leaves in training, where their rows are known.
     fn grown(&self, _: usize, _: usize) -> Result<Scores> {
-        Err(Error::Mismatch(
-            "trees cannot be trained further; train new ones on the old and the new rows together".into(),
-        ))
+        Ok(Scores::Trees(self.clone()))
     }
 
     fn probabilities(&self) -> Probabilities<'_> {
@@ -345,6 +360,7 @@ impl Predictor for Trees {
     /// calibration  4 or 3       τ_root, τ_leaf, p and ζ; with several labels per row, a, b and the threshold
     /// leaves       trees        number of leaves of each tree
     /// order        trees × K    the classes, leaf by leaf
+    /// leaf_sizes   leaves       number of classes of each leaf, tree by tree; without it, sizes differ by at most one
     /// ```
     fn tensors(&self) -> Vec<Tensor<'_>> {
         let calibration = match self.calibration {
@@ -359,8 +375,14 @@ impl Predictor for Trees {
             Tensor::owned("leaves", "U32", &leaves),
             Tensor::owned("order", "U32", &order),
         ];
+        let is_uneven = |tree: &Tree| tree.leaves.children() != leaf_starts(self.classes, tree.leaves.nodes());
+        let sizes = self.trees.iter().any(is_uneven).then(|| {
+            let starts = self.trees.iter().flat_map(|tree| tree.leaves.children().windows(2));
+            let sizes: Vec<u32> = starts.map(|range| (range[1] - range[0]) as u32).collect();
+            Tensor::owned("leaf_sizes", "U32", &sizes)
+        });
         let second = self.second_stage.as_ref().map(SecondStage::tensors).unwrap_or_default();
-        own.into_iter().chain(SparseBlocks::tensors(&blocks)).chain(second).collect()
+        own.into_iter().chain(sizes).chain(SparseBlocks::tensors(&blocks)).chain(second).collect()
     }
 }
 

@@ -1,6 +1,8 @@
 //! Trains [`Trees`]: `clustering` puts similar classes into the same leaf, and `node` trains the scores of a node's
 //! children.
 //!
+//! Given trees are trained further on new rows alone (`continuation`).
+//!
 //! The trees then find the rivals of each label for a `second_stage`, which is trained by the paper's bound.
 //!
 //! A node is trained only on the rows that have a label below it, and its children are independent of each other. A row
@@ -12,7 +14,9 @@ mod block;
 mod calibration;
 mod checkpoint;
 mod clustering;
+mod continuation;
 mod epochs;
+mod layout;
 mod node;
 mod node_examples;
 mod preparation;
@@ -23,11 +27,13 @@ pub(super) use self::calibration::fit as calibration;
 pub(super) use self::preparation::held_out;
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rayon::prelude::*;
 
 use self::checkpoint::{Facts, Finished};
+use self::layout::Layout;
 use self::preparation::{Preparation, Prepared};
 use self::schedule::Levels;
 use self::second_stage::SecondStageRun;
@@ -36,8 +42,8 @@ use crate::data::{Examples, View};
 use crate::error::{Error, Result};
 use crate::options::{ClassWeight, TrainOptions, TreeOptions};
 use crate::platform::bytes::Bytes;
-use crate::scores::trees::{Tree, leaf_starts};
-use crate::scores::{Calibration, Scores, Trees};
+use crate::scores::trees::{SecondStage, Tree};
+use crate::scores::{Calibration, Predictor, Scores, Trees};
 use crate::train::budget;
 use crate::train::checkpoint::{State, StateReader, Table};
 use crate::train::label_weights::LabelWeights;
@@ -65,7 +71,9 @@ struct TreeRun<'a> {
     memory: Bytes,
     learning_rate: f64,
     /// The calibration, if it is known.
-    calibration: Option<Calibration>,
+    known: Option<Calibration>,
+    /// The trees that are trained further.
+    earlier: Option<Arc<Trees>>,
     stage: Stage<'a>,
     /// The trees and their second stage, once all nodes are trained.
     second: Option<(Trees, SecondStageRun<'a>)>,
@@ -84,11 +92,7 @@ pub(super) fn run<'a>(
     trees: &TreeOptions,
     start: Start<'_>,
 ) -> Result<Box<dyn Run + 'a>> {
-    if start.scores.is_some() {
-        return Err(Error::Mismatch(
-            "trees cannot be trained further; train new ones on the old and the new rows together".into(),
-        ));
-    }
+    let earlier = start.scores.map(|scores| earlier_trees(scores, &examples, trees)).transpose()?.map(Arc::new);
     let learning_rate = options.learning_rate.unwrap_or(LEARNING_RATE);
     let task = Task {
         examples,
@@ -102,30 +106,65 @@ pub(super) fn run<'a>(
         let must = "be left out for rows whose features are not terms of a vocabulary";
         return Err(Error::setting("views", must, trees.views[0]));
     }
-    let preparation = Preparation::new(task, options, trees);
+    let preparation = Preparation::new(task, options, trees, earlier.clone());
     Ok(Box::new(TreeRun {
         examples,
         options: trees.clone(),
         class_weight: options.class_weight.clone(),
         memory: options.memory,
         learning_rate,
-        calibration: start.calibration,
+        known: start.calibration,
+        earlier,
         stage: Stage::Preparing(preparation),
         second: None,
     }))
 }
 
+/// The trees that initial scores are, if they can be trained further on these rows.
+fn earlier_trees(scores: &Scores, examples: &Examples<'_>, options: &TreeOptions) -> Result<Trees> {
+    let Scores::Trees(trees) = scores else {
+        return Err(Error::Mismatch("training of trees must start from trees".into()));
+    };
+    let (shape, count) = (trees.shape(), trees.trees().len());
+    if shape.features > examples.rows.features() || shape.classes > examples.classes {
+        return Err(Error::Mismatch(format!(
+            "the data has {} features and {} classes, fewer than the {} and {} of the trees",
+            examples.rows.features(),
+            examples.classes,
+            shape.features,
+            shape.classes
+        )));
+    }
+    if options.trees != count {
+        return Err(Error::setting(
+            "trees",
+            format!("be {count}, as in the model that is trained further"),
+            options.trees,
+        ));
+    }
+    Ok(trees.clone())
+}
+
 impl<'a> TreeRun<'a> {
     /// Completes the preparation.
-    fn prepared(&mut self) -> &mut Prepared<'a> {
+    fn prepared(&mut self) -> Result<&mut Prepared<'a>> {
         while let Stage::Preparing(preparation) = &mut self.stage {
-            if let Some(prepared) = preparation.advance() {
+            if let Some(prepared) = preparation.advance()? {
                 self.stage = Stage::Training(prepared);
             }
         }
         match &mut self.stage {
-            Stage::Training(prepared) => prepared,
+            Stage::Training(prepared) => Ok(prepared),
             Stage::Preparing(_) => unreachable!("the loop ends with the preparation"),
+        }
+    }
+
+    /// The calibration before it is fitted: the earlier one, unless rows have several labels for the first time.
+    fn calibration(&self) -> Calibration {
+        let default = calibration::default(&self.examples);
+        match (self.earlier.as_ref().map(|trees| trees.calibration), default) {
+            (None, _) | (Some(Calibration::Normalised(_)), Calibration::Logistic(_)) => default,
+            (Some(earlier), _) => earlier,
         }
     }
 
@@ -133,13 +172,14 @@ impl<'a> TreeRun<'a> {
     fn assembled(&mut self) -> Result<Trees> {
         let (examples, count) = (self.examples, self.options.trees);
         let (memory, learning_rate) = (self.memory, self.learning_rate);
-        let Prepared { orders, leaves, epochs, schedule, .. } = self.prepared();
+        let calibration = self.calibration();
+        let Prepared { layouts, epochs, schedule, .. } = self.prepared()?;
         let learned = schedule.learned(count);
         if !learned.iter().all(Levels::are_finite) {
             return Err(Error::Diverged { epoch: *epochs, learning_rate });
         }
-        let trees = assemble(&examples, *leaves, orders, learned)?;
-        let trees = Trees::new(examples.rows.features(), trees, calibration::default(&examples));
+        let trees = assemble(examples.rows.features(), layouts, learned)?;
+        let trees = Trees::new(examples.rows.features(), trees, calibration);
         budget::check_trees(memory, count, trees.weights())?;
         Ok(trees)
     }
@@ -147,7 +187,11 @@ impl<'a> TreeRun<'a> {
     /// Whether there is a second stage: not without rivals, nor without enough rows to fit its part in the ranking.
     fn has_second_stage(&self) -> bool {
         let Stage::Training(prepared) = &self.stage else { return self.options.rivals > 0 };
-        self.options.rivals > 0 && second_stage::may_be_fitted(&prepared.held_out)
+        let may_be = match &self.earlier {
+            Some(trees) => trees.second_stage.is_some(),
+            None => second_stage::may_be_fitted(&prepared.held_out),
+        };
+        self.options.rivals > 0 && may_be
     }
 
     /// The second stage, started if it is not yet. All nodes must be trained.
@@ -156,10 +200,19 @@ impl<'a> TreeRun<'a> {
             let trees = self.assembled()?;
             let weights = LabelWeights::new(&self.examples, &self.class_weight);
             let (options, memory) = (self.options.clone(), self.memory);
-            let Prepared { task, train, .. } = self.prepared();
-            self.second = Some((trees, SecondStageRun::new(*task, weights, &options, memory, train.clone())));
+            let earlier = self.earlier_second_stage();
+            let Prepared { task, train, .. } = self.prepared()?;
+            let run = SecondStageRun::new(*task, weights, &options, memory, train.clone(), earlier);
+            self.second = Some((trees, run));
         }
         Ok(self.second.as_mut().expect("it was just started"))
+    }
+
+    /// The second stage of the trees that are trained further, for the features and classes of these rows.
+    fn earlier_second_stage(&self) -> Option<SecondStage> {
+        let (features, classes) = (self.examples.rows.features(), self.examples.classes);
+        let wanted = self.earlier.as_ref().filter(|_| self.options.rivals > 0);
+        wanted.and_then(|trees| trees.second_stage.as_ref()).map(|second| second.grown(features, classes))
     }
 
     /// Takes a step of the second stage; `None` if it is done.
@@ -187,7 +240,7 @@ impl<'a> TreeRun<'a> {
     /// Adds the finished nodes of a state.
     fn restore_nodes(&mut self, state: &dyn StateReader) -> Result<Facts> {
         let features = self.examples.rows.features();
-        let schedule = &mut self.prepared().schedule;
+        let schedule = &mut self.prepared()?.schedule;
         let (facts, finished) = checkpoint::restore(state, features, |job| schedule.children(job))?;
         schedule.restore(finished);
         Ok(facts)
@@ -195,18 +248,13 @@ impl<'a> TreeRun<'a> {
 }
 
 /// Builds the trees from the weights of their nodes.
-fn assemble(
-    examples: &Examples<'_>,
-    leaves: usize,
-    orders: &[Vec<u32>],
-    learned: Vec<Levels<'_>>,
-) -> Result<Vec<Tree>> {
-    let (features, starts) = (examples.rows.features(), leaf_starts(examples.classes, leaves));
-    let tree = |(order, learned): (&Vec<u32>, Levels<'_>)| {
-        let root = assemble::build(features, vec![0, leaves], &learned.root, true)?;
-        Some(Tree::new(root, assemble::build(features, starts.clone(), &learned.leaves, false)?, order.clone()))
+fn assemble(features: usize, layouts: &[Layout], learned: Vec<Levels<'_>>) -> Result<Vec<Tree>> {
+    let tree = |(layout, learned): (&Layout, Levels<'_>)| {
+        let root = assemble::build(features, vec![0, layout.leaves()], &learned.root, true)?;
+        let leaves = assemble::build(features, layout.starts.clone(), &learned.leaves, false)?;
+        Some(Tree::new(root, leaves, layout.order.clone()))
     };
-    let trees = orders.par_iter().zip(learned).map(tree);
+    let trees = layouts.par_iter().zip(learned).map(tree);
     trees.collect::<Option<_>>().ok_or_else(|| {
         let most = u32::MAX;
         Error::Mismatch(format!(
@@ -225,7 +273,7 @@ impl Run for TreeRun<'_> {
         }
         let (done, epochs) = match &mut self.stage {
             Stage::Preparing(preparation) => {
-                if let Some(prepared) = preparation.advance() {
+                if let Some(prepared) = preparation.advance()? {
                     self.stage = Stage::Training(prepared);
                 }
                 (0.0, 0)
@@ -261,7 +309,7 @@ impl Run for TreeRun<'_> {
     fn restore(&mut self, state: &dyn StateReader) -> Result<()> {
         let Facts { waves, trace, .. } = self.restore_nodes(state)?;
         let Some(waves) = waves else { return Ok(()) };
-        if !self.prepared().schedule.is_done() {
+        if !self.prepared()?.schedule.is_done() {
             return Err(state.unusable("a second stage of unfinished trees".into()));
         }
         self.second_stage()?.1.restore(state, waves, trace)
@@ -278,25 +326,35 @@ impl Run for TreeRun<'_> {
 
     fn finish(mut self: Box<Self>) -> Result<Outcome> {
         let (examples, count) = (self.examples, self.options.trees);
-        let is_trained = self.prepared().schedule.is_done();
+        let is_trained = self.prepared()?.schedule.is_done();
+        let calibration = self.earlier.as_ref().map(|trees| trees.calibration);
+        let earlier = self.earlier_second_stage();
         let (mut trees, second) = match self.second.take() {
             Some((trees, second)) => (trees, Some(second)),
             None => {
-                self.prepared().schedule.stop();
+                self.prepared()?.schedule.stop();
                 (self.assembled()?, None)
             }
         };
-        let known = self.calibration;
+        let known = self.known;
         let finished = is_trained && second.as_ref().map_or(!self.has_second_stage(), SecondStageRun::is_done);
-        let Prepared { held_out, epochs, .. } = self.prepared();
+        let Prepared { held_out, epochs, .. } = self.prepared()?;
         let epochs = *epochs;
-        trees.calibration = known.unwrap_or_else(|| calibration::fit(&[(&trees, &held_out[..])], &examples));
+        // That of earlier trees is kept: new rows may be of few classes only.
+        let is_kept = calibration == Some(trees.calibration);
+        if !is_kept {
+            let fitted = || calibration::fit(&[(&trees, &held_out[..])], &examples);
+            trees.calibration = known.unwrap_or_else(fitted);
+        }
         let mut trace = Vec::new();
         if let Some(mut second) = second {
             trace = std::mem::take(&mut second.trace);
             trees.second_stage = second.finish(&trees, held_out)?;
-            trees.calibration = calibration::refit(&trees, &examples, held_out);
+            if !is_kept {
+                trees.calibration = calibration::refit(&trees, &examples, held_out);
+            }
         }
+        trees.second_stage = trees.second_stage.take().or(earlier);
         let updates = (examples.len() * epochs * count) as u64;
         let epochs = Some(epochs);
         Ok(Outcome { scores: Scores::Trees(trees), trace, likelihood: Vec::new(), finished, updates, epochs })
@@ -322,9 +380,9 @@ fn view_of(views: &[View], tree: usize) -> View {
     if views.is_empty() { View::ALL } else { views[tree % views.len()] }
 }
 
-/// The children of each block of a node.
-fn blocks(children: usize) -> impl Iterator<Item = Range<usize>> {
-    let count = children.div_ceil(BLOCK);
-    let cut = move |block: usize| children * block / count;
+/// These children of a node, block by block.
+fn blocks(children: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let count = children.len().div_ceil(BLOCK);
+    let cut = move |block: usize| children.start + children.len() * block / count;
     (0..count).map(move |block| cut(block)..cut(block + 1))
 }

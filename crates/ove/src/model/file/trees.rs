@@ -31,16 +31,22 @@ pub(super) fn parse(source: &Source, file: &SafeTensors, classes: usize) -> Resu
     if leaves.is_empty() || order.len() != leaves.len() * classes {
         return Err(format!("{} trees over {classes} classes with {} entries in all", leaves.len(), order.len()));
     }
+    let sizes = if file.tensor("leaf_sizes").is_ok() { Some(words(file, "leaf_sizes")?) } else { None };
+    let mut sizes = sizes.as_deref();
     let mut blocks = BlocksReader::of(source, file)?;
     let (mut parsed, mut features) = (Vec::new(), None);
     for (order, &leaves) in order.chunks(classes).zip(&leaves) {
-        check_order(order, leaves as usize)?;
+        let starts = starts_of(classes, leaves as usize, &mut sizes)?;
+        check_order(order, &starts)?;
         let root = blocks.next(None, vec![0, leaves as usize])?;
         if *features.get_or_insert(root.features()) != root.features() {
             return Err("trees over different features".into());
         }
-        let leaves = blocks.next(features, leaf_starts(classes, leaves as usize))?;
+        let leaves = blocks.next(features, starts)?;
         parsed.push(Tree::new(root, leaves, order.to_vec()));
+    }
+    if sizes.is_some_and(|rest| !rest.is_empty()) {
+        return Err("sizes of leaves that are not there".into());
     }
     let mut trees = Trees::new(features.unwrap_or(0), parsed, calibration);
     if file.tensor("second_stage").is_ok() {
@@ -76,14 +82,33 @@ fn parse_second_stage(
     SecondStage::new(features, weights, mix).map_err(str::to_owned)
 }
 
+/// The start of each leaf of a tree, and the end of the last; takes its sizes from those of all trees, if they are given.
+fn starts_of(classes: usize, leaves: usize, sizes: &mut Option<&[u32]>) -> Result<Vec<usize>, String> {
+    let wrong = || "a tree that does not contain each class exactly once".to_owned();
+    if leaves == 0 || leaves > classes.min(usize::from(u16::MAX)) {
+        return Err(wrong());
+    }
+    let Some(sizes) = sizes else { return Ok(leaf_starts(classes, leaves)) };
+    let own = sizes.split_off(..leaves).ok_or_else(wrong)?;
+    let mut starts = vec![0];
+    starts.extend(own.iter().scan(0usize, |end, &size| {
+        *end += size as usize;
+        Some(*end)
+    }));
+    if starts[leaves] != classes || own.contains(&0) {
+        return Err(wrong());
+    }
+    Ok(starts)
+}
+
 /// Checks that each class is in exactly one leaf.
-fn check_order(order: &[u32], leaves: usize) -> Result<(), String> {
+fn check_order(order: &[u32], starts: &[usize]) -> Result<(), String> {
     let mut seen = vec![false; order.len()];
     let new = |class: &u32| seen.get_mut(*class as usize).is_some_and(|seen| !std::mem::replace(seen, true));
-    if leaves == 0 || leaves > order.len().min(usize::from(u16::MAX)) || !order.iter().all(new) {
+    if !order.iter().all(new) {
         return Err("a tree that does not contain each class exactly once".into());
     }
-    if order.len().div_ceil(leaves) > usize::from(u16::MAX) {
+    if starts.windows(2).any(|range| range[1] - range[0] > usize::from(u16::MAX)) {
         return Err(format!("a leaf of more than {} classes", u16::MAX));
     }
     Ok(())
@@ -100,10 +125,17 @@ mod tests {
     #[test]
     fn leaves_have_each_class_once_and_not_too_many() {
         let order: Vec<u32> = (0..70_000).collect();
-        assert!(check_order(&order, 2).is_ok());
-        assert!(
-            check_order(&order, 1).is_err() && check_order(&order, 0).is_err() && check_order(&order, 70_000).is_err()
-        );
-        assert!(check_order(&[0, 2, 2], 1).is_err() && check_order(&[0, 1, 3], 1).is_err());
+        let check = |order: &[u32], leaves, mut sizes: Option<&[u32]>| {
+            check_order(order, &starts_of(order.len(), leaves, &mut sizes)?)
+        };
+        assert!(check(&order, 2, None).is_ok());
+        for leaves in [0, 1, 70_000] {
+            assert!(check(&order, leaves, None).is_err(), "{leaves}");
+        }
+        assert!(check(&[0, 2, 2], 1, None).is_err() && check(&[0, 1, 3], 1, None).is_err());
+        assert!(check(&order, 3, Some(&[9000, 60_000, 1000])).is_ok());
+        for sizes in [&[66_000, 4000][..], &[60_000, 9999], &[60_000, 10_001], &[60_000], &[0, 70_000]] {
+            assert!(check(&order, 2, Some(sizes)).is_err(), "{sizes:?}");
+        }
     }
 }

@@ -110,6 +110,19 @@ impl SecondStage {
         Some(SecondStage { features, weights, mix })
     }
 
+    /// For more features and classes, which have no weights yet.
+    pub(crate) fn grown(&self, features: usize, classes: usize) -> Self {
+        let mut starts = self.weights.starts.to_vec();
+        starts.resize(classes + 1, starts[starts.len() - 1]);
+        SecondStage { features, weights: ClassWeights { starts: starts.into(), ..self.weights.clone() }, mix: self.mix }
+    }
+
+    /// The features of a class, each with its weight.
+    pub(crate) fn weights_of(&self, class: u32) -> impl Iterator<Item = (u32, f32)> {
+        let (features, weights) = self.of_class(class);
+        features.iter().zip(weights).map(|(&feature, &bits)| (feature, widen(bits)))
+    }
+
     /// How it is combined with the votes.
     pub fn mix(&self) -> Mix {
         self.mix

@@ -43,23 +43,39 @@ fn next(lines: &mut Lines) -> Option<usize> {
 }
 
 /// The weights of a block of children, feature-major, each to be multiplied by `scale`.
+///
+/// In a node that is trained further, they are the change from its earlier weights.
 pub(super) struct Block {
     /// Number of lines per feature.
     width: usize,
     weights: Vec<Line>,
     pub scale: f32,
+    /// The earlier weights; empty if there are none.
+    earlier: Vec<Line>,
     scores: Vec<Line>,
 }
 
 impl Block {
     pub fn new(children: usize, features: usize) -> Self {
         let width = children.div_ceil(LINE);
-        Block { width, weights: zeroed(features * width), scale: 1.0, scores: vec![Line::default(); width] }
+        let (weights, scores) = (zeroed(features * width), vec![Line::default(); width]);
+        Block { width, weights, scale: 1.0, earlier: Vec::new(), scores }
     }
 
-    /// The weights of each feature, to be multiplied by `scale`, padded with zeros to whole lines.
-    pub fn weights(&self) -> impl Iterator<Item = &[f32]> {
-        self.weights.chunks(self.width).map(flat)
+    /// Starts from earlier weights, given by feature and child.
+    pub fn start_from(&mut self, earlier: impl Iterator<Item = (usize, usize, f32)>) {
+        self.earlier = zeroed(self.weights.len());
+        for (feature, child, weight) in earlier {
+            self.earlier[feature * self.width + child / LINE].0[child % LINE] = weight;
+        }
+    }
+
+    /// The weights of a feature, padded with zeros to whole lines.
+    pub fn weights_of(&self, feature: usize) -> impl Iterator<Item = f32> + Clone {
+        let lines = feature * self.width..(feature + 1) * self.width;
+        let changes = flat(&self.weights[lines.clone()]).iter().map(|w| w * self.scale);
+        let earlier = self.earlier.get(lines).map_or(&[][..], flat).iter().copied();
+        changes.zip(earlier.chain(std::iter::repeat(0.0))).map(|(change, earlier)| earlier + change)
     }
 
     /// Prefetches the weights of the next row, unless the whole block fits in the cache.
@@ -68,13 +84,18 @@ impl Block {
             for &feature in indices {
                 let start = feature as usize * self.width;
                 self.weights[start..start + self.width].iter().for_each(prefetch);
+                self.earlier.get(start..start + self.width).into_iter().flatten().for_each(prefetch);
             }
         }
     }
 
     /// f_c(x) of all children.
     pub fn scores(&mut self, row: Row<'_>) -> &[f32] {
-        scores(&self.weights, row.indices, row.values, self.scale, &mut self.scores);
+        self.scores.fill(Line([BIAS; LINE]));
+        if !self.earlier.is_empty() {
+            add_scores(&self.earlier, row.indices, row.values, 1.0, &mut self.scores);
+        }
+        add_scores(&self.weights, row.indices, row.values, self.scale, &mut self.scores);
         flat(&self.scores)
     }
 
@@ -99,8 +120,8 @@ impl Block {
 }
 
 vectorised! {
-    /// f_c(x) of all children, as many at a time as there are registers for the sums, then the rest.
-    fn scores(weights: &[Line], indices: &[u32], values: &[f32], scale: f32, scores: &mut [Line]) {
+    /// Adds w_c·x to the scores of all children, as many at a time as there are registers for the sums, then the rest.
+    fn add_scores(weights: &[Line], indices: &[u32], values: &[f32], scale: f32, scores: &mut [Line]) {
         let product = Product { weights, width: scores.len(), indices, values, scale };
         let rest = product.fill::<4>(scores);
         let rest = product.fill::<2>(rest);
@@ -118,28 +139,28 @@ struct Product<'a> {
 }
 
 impl Product<'_> {
-    /// Computes the last lines of all scores, `N` at a time; returns the rest.
+    /// Adds to the last lines of all scores, `N` at a time; returns the rest.
     #[inline(always)]
     fn fill<'s, const N: usize>(&self, scores: &'s mut [Line]) -> &'s mut [Line] {
         let first = self.width - scores.len();
         let (whole, rest) = scores.as_chunks_mut::<N>();
         for (scores, at) in whole.iter_mut().zip(0..) {
-            *scores = self.sums(first + at * N);
+            self.add_to(first + at * N, scores);
         }
         rest
     }
 
-    /// `N` lines of scores.
+    /// Adds to `N` lines of scores.
     #[inline(always)]
-    fn sums<const N: usize>(&self, first: usize) -> [Line; N] {
-        let mut sums = [Line([BIAS; LINE]); N];
+    fn add_to<const N: usize>(&self, first: usize, scores: &mut [Line; N]) {
+        let mut sums = *scores;
         for (&feature, &value) in self.indices.iter().zip(self.values) {
             let start = feature as usize * self.width + first;
             for (sums, weights) in sums.iter_mut().zip(&self.weights[start..start + N]) {
                 sums.add(value * self.scale, weights);
             }
         }
-        sums
+        *scores = sums;
     }
 }
 

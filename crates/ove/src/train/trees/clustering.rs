@@ -74,6 +74,11 @@ impl ClassVectors {
         ClassVectors { rows, starts, vectors: Vec::new() }
     }
 
+    /// The training rows of a class.
+    pub fn rows_of(&self, class: u32) -> &[u32] {
+        &self.rows[self.starts[class as usize]..self.starts[class as usize + 1]]
+    }
+
     /// Makes vectors for a slice of time.
     pub fn advance(&mut self, examples: &Examples<'_>) {
         let deadline = Instant::now() + SLICE;
@@ -87,8 +92,9 @@ impl ClassVectors {
         }
     }
 
-    fn vector(&self, examples: &Examples<'_>, class: usize, (sums, features): &mut (Vec<f32>, Vec<u32>)) -> Vector {
-        for &row in &self.rows[self.starts[class]..self.starts[class + 1]] {
+    /// The vector of a class. The sums of `scratch` are zero before and after.
+    pub fn vector(&self, examples: &Examples<'_>, class: usize, (sums, features): &mut (Vec<f32>, Vec<u32>)) -> Vector {
+        for &row in self.rows_of(class as u32) {
             let row = examples.rows.row(row as usize);
             for (&feature, &value) in row.indices.iter().zip(row.values) {
                 if sums[feature as usize] == 0.0 {

@@ -50,9 +50,10 @@ pub(super) fn choose(task: Task<'_>, nodes: &[Arc<NodeExamples>]) -> usize {
     }
     let loss = |epochs: usize| -> f64 {
         let of_leaf = |numbers: &mut Vec<u32>, (number, &leaf): (usize, &&Arc<NodeExamples>)| {
-            let children = blocks(leaf.children).next().unwrap_or_default();
+            let children = blocks(0..leaf.children).next().unwrap_or_default();
             let random = Stream::of(&[task.seed, u64::MAX - 1, number as u64]);
-            Job { examples: leaf.clone(), children, epochs }.held_out_loss(task, random, ONE_IN, numbers)
+            Job { examples: leaf.clone(), children, epochs, negatives: 1.0, earlier: None }
+                .held_out_loss(task, random, ONE_IN, numbers)
         };
         // Collected first, so that the order of the sum does not depend on the threads.
         sample.par_iter().enumerate().map_init(Vec::new, of_leaf).collect::<Vec<_>>().iter().sum()

@@ -11,6 +11,9 @@
 //! w_c √m and x by x/√m. Rows in other units thus get the same scores.
 //!
 //! A negative outside the margin (f_c ≤ −1) has no gradient.
+//!
+//! A node that has weights v_c of earlier rows is trained further on new ones with the penalty κλ/2 Σ_c ‖w_c − v_c‖²
+//! instead (`continuation`).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -38,12 +41,22 @@ fn negligible(l2: f64) -> f32 {
     NEGLIGIBLE * (L2 / l2.max(L2)) as f32
 }
 
+/// κ: how much more a change of earlier weights costs than weights in a new node.
+///
+/// With the last tenth of 150,000 titles, P@1, 3, 5 on development rows are .283 .172 .126 with 1, .293 .179 .131 with 10
+/// and .297 .181 .132 with 100, where the earlier trees have .294 .179 .130 and those of all rows .302 .184 .134.
+const STIFFNESS: f64 = 100.0;
+
 /// A block of children of one node, to be trained.
 #[derive(Clone)]
 pub(super) struct Job {
     pub examples: Arc<NodeExamples>,
     pub children: Range<usize>,
     pub epochs: usize,
+    /// The weight of negatives beside that of positives.
+    pub negatives: f32,
+    /// The weights of earlier rows, if the node is trained further.
+    pub earlier: Option<Arc<Weights>>,
 }
 
 /// A job in progress, which can be paused after any row.
@@ -89,7 +102,10 @@ impl<'a> NodeRun<'a> {
         is_trained_on: impl Fn(u32) -> bool,
     ) -> Self {
         let local = LocalExamples::new(&task.examples, task.view, job.examples.clone(), numbers);
-        let block = Block::new(job.children.len(), local.features.len());
+        let mut block = Block::new(job.children.len(), local.features.len());
+        if let Some(earlier) = &job.earlier {
+            block.start_from(of_features(earlier, &local.features, job.children.start));
+        }
         let order = (0..local.len() as u32).filter(|&n| is_trained_on(n)).collect();
         NodeRun { task, job, local, random, order, epoch: 0, at: 0, passed: 0, block, positives: Vec::new() }
     }
@@ -102,7 +118,8 @@ impl<'a> NodeRun<'a> {
     /// Trains on the next `rows` rows, or those that are left; returns their number.
     pub fn advance(&mut self, rows: usize) -> usize {
         let total = (self.order.len() * self.job.epochs) as f32;
-        let shrink = (self.task.l2 / self.order.len() as f64) as f32;
+        let l2 = if self.job.earlier.is_some() { STIFFNESS * self.task.l2 } else { self.task.l2 };
+        let shrink = (l2 / self.order.len() as f64) as f32;
         let before = self.passed;
         while self.passed - before < rows && !self.is_done() {
             if self.at == 0 {
@@ -135,7 +152,7 @@ impl<'a> NodeRun<'a> {
         let step = |(child, weight): (usize, f32)| (child, slope(weight) * (1.0 - scores[child]).max(0.0));
         positives.clear();
         positives.extend(local.positives_within(example, &job.children).map(step));
-        block.step(row, positives, slope(example.weight), rate);
+        block.step(row, positives, slope(example.weight * self.job.negatives), rate);
     }
 
     /// Prefetches the weights of the next example, the features of the one after it, and the [`Example`] of a later
@@ -177,9 +194,15 @@ impl<'a> NodeRun<'a> {
         let negligible = negligible(self.task.l2) / self.task.square.sqrt();
         // NaN is kept, so that divergence is detected.
         let is_kept = |w: f32| w.is_nan() || w.abs() >= negligible;
-        let mut kept = Weights::default();
-        for (&feature, weights) in self.local.features.iter().zip(block.weights()) {
-            let weights = weights[..children.len()].iter().map(|w| w * block.scale);
+        // Features that do not occur in the rows keep their weights.
+        let (mut kept, mut earlier) = (Weights::default(), self.job.earlier.as_deref().map(Weights::cells));
+        let mut earlier = earlier.iter_mut().flatten().peekable();
+        for (local, &feature) in self.local.features.iter().enumerate() {
+            while let Some((other, entries)) = earlier.next_if(|&(other, _)| other < feature) {
+                kept.push(other, entries);
+            }
+            earlier.next_if(|&(other, _)| other == feature);
+            let weights = block.weights_of(local).take(children.len());
             let count: usize = weights.clone().map(|w| usize::from(is_kept(w))).sum();
             if count == 0 {
                 continue;
@@ -189,8 +212,23 @@ impl<'a> NodeRun<'a> {
                 .extend(weights.zip(first..).filter(|&(w, _)| whole || is_kept(w)).map(|(w, c)| Entry::new(c, w)));
             kept.features.push((feature, (kept.entries.len() - before) as u32));
         }
+        earlier.for_each(|(feature, entries)| kept.push(feature, entries));
         kept
     }
+}
+
+/// The weights of some features, by the index of the feature and the number of the child in a block.
+fn of_features<'a>(
+    weights: &'a Weights,
+    features: &'a [u32],
+    first: usize,
+) -> impl Iterator<Item = (usize, usize, f32)> + 'a {
+    let of_cell = move |(feature, entries): (u32, &'a [Entry])| {
+        let local = features.binary_search(&feature).ok();
+        let each = move |local| entries.iter().map(move |entry| (local, entry.child() - first, entry.weight()));
+        local.into_iter().flat_map(each)
+    };
+    weights.cells().flat_map(of_cell)
 }
 
 /// The weights of a job: features in increasing order, each with its number of entries.
@@ -198,6 +236,25 @@ impl<'a> NodeRun<'a> {
 pub(super) struct Weights {
     pub features: Vec<(u32, u32)>,
     pub entries: Vec<Entry>,
+}
+
+impl Weights {
+    /// Appends the weights of a feature, unless there are none.
+    pub fn push(&mut self, feature: u32, entries: &[Entry]) {
+        if !entries.is_empty() {
+            self.features.push((feature, entries.len() as u32));
+            self.entries.extend_from_slice(entries);
+        }
+    }
+
+    /// The features, each with its weights.
+    pub fn cells(&self) -> impl Iterator<Item = (u32, &[Entry])> {
+        let mut rest = &self.entries[..];
+        let cell = move |&(feature, count): &(u32, u32)| {
+            (feature, rest.split_off(..count as usize).expect("as many as were counted"))
+        };
+        self.features.iter().map(cell)
+    }
 }
 
 vectorised! {
@@ -249,7 +306,8 @@ mod tests {
         }
         let task =
             Task { examples: Examples::of(&data), learning_rate: 0.7, l2: L2, seed: 0, square: 1.0, view: View::ALL };
-        let job = Job { examples: Arc::new(examples), children: 0..CHILDREN, epochs: 48 };
+        let job =
+            Job { examples: Arc::new(examples), children: 0..CHILDREN, epochs: 48, negatives: 1.0, earlier: None };
         let mut run = job.start(task, Stream::of(&[1]), &mut Vec::new());
         assert_eq!(
             run.local.features.len(),
@@ -260,12 +318,14 @@ mod tests {
         while !run.is_done() {
             run.advance(77);
         }
-        let scale = run.block.scale;
-        let of_feature = |weights: &[f32]| weights[..CHILDREN].iter().map(|w| f64::from(w * scale)).collect::<Vec<_>>();
-        let learned: Vec<f64> = run.block.weights().flat_map(of_feature).collect();
+        let learned_by = |run: &NodeRun<'_>| -> Vec<f64> {
+            let of_feature = |feature| run.block.weights_of(feature).take(CHILDREN).map(f64::from).collect::<Vec<_>>();
+            (0..FEATURES).flat_map(of_feature).collect()
+        };
+        let learned = learned_by(&run);
         let mut whole = job.start(task, Stream::of(&[1]), &mut Vec::new());
         assert_eq!(whole.advance(usize::MAX), 200 * 48);
-        assert!(whole.block.weights().eq(run.block.weights()));
+        assert_eq!(learned_by(&whole), learned);
 
         let at = |weights: &[f64]| objective(data.rows(), &data.labels, L2, weights);
         let mut weights = vec![0.0; FEATURES * CHILDREN];

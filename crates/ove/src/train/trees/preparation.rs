@@ -1,18 +1,21 @@
-//! The work before the first node is trained, in steps: vectors of the classes, their clusters, the rows of each node,
-//! and the number of epochs if it is not given.
+//! The work before the first node is trained, in steps: vectors of the classes and their clusters, or the places of new
+//! classes in earlier trees; the rows of each node; and the number of epochs if it is not given.
 
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::clustering::{ClassVectors, Clustering};
+use super::continuation::{Continuation, Placement};
+use super::layout::{Layout, leaf_count};
 use super::node_examples::NodeExamples;
 use super::schedule::Schedule;
 use super::{Task, calibration, epochs, view_of};
 use crate::data::{Examples, View};
+use crate::error::Result;
 use crate::options::{ClassWeight, TrainOptions, TreeOptions};
 use crate::platform::random::Stream;
-use crate::scores::trees::leaf_starts;
+use crate::scores::Trees;
 use crate::train::label_weights::LabelWeights;
 use crate::train::validation::hold_out;
 
@@ -27,7 +30,10 @@ pub(super) struct Preparation<'a> {
     epochs: Option<usize>,
     trees: usize,
     views: Vec<View>,
-    leaves: usize,
+    leaves: Option<usize>,
+    /// The trees that are trained further.
+    earlier: Option<Arc<Trees>>,
+    continuation: Option<Continuation>,
     /// Rows held out for calibration, and the others.
     held_out: Vec<u32>,
     train: Vec<u32>,
@@ -37,12 +43,11 @@ pub(super) struct Preparation<'a> {
 /// What has to be done next.
 enum Phase {
     Split,
+    Place(Box<Placement>),
     Vectors(ClassVectors),
     Cluster(Clustering),
-    /// With the classes of each tree, leaf by leaf.
-    Nodes(Vec<Vec<u32>>),
-    /// With the nodes of each tree too.
-    Epochs(Vec<Vec<u32>>, Vec<Vec<Arc<NodeExamples>>>),
+    Nodes(Vec<Layout>),
+    Epochs(Vec<Layout>, Vec<Vec<Arc<NodeExamples>>>),
 }
 
 /// A run whose nodes can be trained.
@@ -52,22 +57,28 @@ pub(super) struct Prepared<'a> {
     pub train: Vec<u32>,
     /// What all nodes share.
     pub task: Task<'a>,
-    /// The classes of each tree, leaf by leaf.
-    pub orders: Vec<Vec<u32>>,
-    pub leaves: usize,
+    /// The classes of each tree.
+    pub layouts: Vec<Layout>,
     pub epochs: usize,
     pub schedule: Schedule<'a>,
 }
 
 impl<'a> Preparation<'a> {
-    pub fn new(task: Task<'a>, options: &TrainOptions, TreeOptions { trees, leaves, views, .. }: &TreeOptions) -> Self {
+    pub fn new(
+        task: Task<'a>,
+        options: &TrainOptions,
+        TreeOptions { trees, leaves, views, .. }: &TreeOptions,
+        earlier: Option<Arc<Trees>>,
+    ) -> Self {
         Preparation {
             task,
             class_weight: options.class_weight.clone(),
             epochs: options.epochs,
             trees: *trees,
             views: views.clone(),
-            leaves: leaf_count(task.examples.classes, *leaves),
+            leaves: *leaves,
+            earlier,
+            continuation: None,
             held_out: Vec::new(),
             train: Vec::new(),
             phase: Phase::Split,
@@ -75,51 +86,66 @@ impl<'a> Preparation<'a> {
     }
 
     /// Takes a step; returns what was prepared after the last one.
-    pub fn advance(&mut self) -> Option<Prepared<'a>> {
+    pub fn advance(&mut self) -> Result<Option<Prepared<'a>>> {
         let (examples, seed) = (self.task.examples, self.task.seed);
         self.phase = match std::mem::replace(&mut self.phase, Phase::Split) {
             Phase::Split => {
                 self.split();
-                Phase::Vectors(ClassVectors::new(&examples, &self.train))
+                match &self.earlier {
+                    Some(trees) => {
+                        let trees = trees.clone();
+                        Phase::Place(Placement::new(trees, &examples, &self.train, self.leaves, seed).into())
+                    }
+                    None => Phase::Vectors(ClassVectors::new(&examples, &self.train)),
+                }
             }
+            Phase::Place(mut placement) => match placement.advance(&examples)? {
+                Some((continuation, layouts)) => {
+                    self.continuation = Some(continuation);
+                    Phase::Nodes(layouts)
+                }
+                None => Phase::Place(placement),
+            },
             Phase::Vectors(mut vectors) => {
                 vectors.advance(&examples);
                 if vectors.is_done() {
                     let streams = (0..self.trees as u64).map(|tree| Stream::of(&[seed, tree])).collect();
                     let vectors = vectors.into_vectors();
-                    Phase::Cluster(Clustering::new(vectors, examples.rows.features(), self.leaves, streams))
+                    Phase::Cluster(Clustering::new(vectors, examples.rows.features(), self.leaf_count(), streams))
                 } else {
                     Phase::Vectors(vectors)
                 }
             }
             Phase::Cluster(mut clustering) => {
                 clustering.advance();
-                if clustering.is_done() { Phase::Nodes(clustering.into_orders()) } else { Phase::Cluster(clustering) }
+                match clustering.is_done() {
+                    true => {
+                        let layout = |order| Layout::even(order, self.leaf_count());
+                        Phase::Nodes(clustering.into_orders().into_iter().map(layout).collect())
+                    }
+                    false => Phase::Cluster(clustering),
+                }
             }
-            Phase::Nodes(orders) => {
+            Phase::Nodes(layouts) => {
                 let weights = LabelWeights::new(&examples, &self.class_weight);
-                let of_tree = |order: &Vec<u32>| nodes_of(&examples, &weights, &self.train, order, self.leaves);
-                let nodes = orders.par_iter().map(of_tree).collect();
+                let of_tree = |layout: &Layout| nodes_of(&examples, &weights, &self.train, layout);
+                let nodes = layouts.par_iter().map(of_tree).collect();
                 self.task.square = mean_square(&examples, View::ALL, &self.train);
-                Phase::Epochs(orders, nodes)
+                Phase::Epochs(layouts, nodes)
             }
-            Phase::Epochs(orders, nodes) => {
+            Phase::Epochs(layouts, nodes) => {
                 let tasks: Vec<Task<'a>> = (0..self.trees).map(|tree| self.task_of(tree)).collect();
                 let epochs = self.epochs.unwrap_or_else(|| epochs::choose(tasks[0], &nodes[0]));
-                let schedule = Schedule::new(tasks, epochs, nodes);
+                let schedule = Schedule::new(tasks, epochs, nodes, self.continuation.take());
                 let (held_out, train) = (std::mem::take(&mut self.held_out), std::mem::take(&mut self.train));
-                return Some(Prepared {
-                    held_out,
-                    train,
-                    task: self.task,
-                    orders,
-                    leaves: self.leaves,
-                    epochs,
-                    schedule,
-                });
+                return Ok(Some(Prepared { held_out, train, task: self.task, layouts, epochs, schedule }));
             }
         };
-        None
+        Ok(None)
+    }
+
+    fn leaf_count(&self) -> usize {
+        leaf_count(self.task.examples.classes, self.leaves)
     }
 
     /// What the nodes of a tree share.
@@ -155,32 +181,16 @@ fn mean_square(examples: &Examples<'_>, view: View, train: &[u32]) -> f32 {
     if mean.is_normal() { mean } else { 1.0 }
 }
 
-/// If not given, the smallest power of two that is at least √K: 256 for 25,000 classes.
-///
-/// Children have numbers of 16 bits, which limits the leaves of a root and the classes of a leaf.
-fn leaf_count(classes: usize, given: Option<usize>) -> usize {
-    let root = (classes as f64).sqrt().ceil() as usize;
-    let most = usize::from(u16::MAX);
-    given.unwrap_or(root.next_power_of_two()).clamp(classes.div_ceil(most), classes.min(most))
-}
-
 /// The training rows of each node of a tree, the root first.
 fn nodes_of(
     examples: &Examples<'_>,
     weights: &LabelWeights<'_>,
     train: &[u32],
-    order: &[u32],
-    leaves: usize,
+    layout: &Layout,
 ) -> Vec<Arc<NodeExamples>> {
-    let starts = leaf_starts(examples.classes, leaves);
-    let mut place = vec![(0, 0); examples.classes];
-    for (leaf, range) in starts.windows(2).enumerate() {
-        for (child, &class) in order[range[0]..range[1]].iter().enumerate() {
-            place[class as usize] = (leaf, child as u16);
-        }
-    }
-    let mut nodes = vec![NodeExamples::new(leaves)];
-    nodes.extend(starts.windows(2).map(|range| NodeExamples::new(range[1] - range[0])));
+    let place = layout.places();
+    let mut nodes = vec![NodeExamples::new(layout.leaves())];
+    nodes.extend(layout.each_leaf().map(|classes| NodeExamples::new(classes.len())));
     let (mut own, mut own_weights) = (Vec::new(), Vec::new());
     for &row in train {
         let labels = &examples.labels[row as usize];

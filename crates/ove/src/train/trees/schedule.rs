@@ -12,6 +12,7 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use super::checkpoint::{Finished, Learned};
+use super::continuation::Continuation;
 use super::node::{Job, NodeRun, Weights};
 use super::node_examples::NodeExamples;
 use super::{SLICE, Task, blocks, epochs};
@@ -23,11 +24,19 @@ const ROWS: usize = 64;
 /// Number of rows that a node is trained on at least, if a run is stopped before the node has started.
 const MIN_ROWS: usize = 4096;
 
+/// The weight of the negatives of new classes: a row stands for earlier rows of other classes, which are not there.
+///
+/// With the 15,000 of 150,000 titles that have one of 960 new classes, P@1, 3, 5 on development rows are .2907 .1755 .1281
+/// with 10, and .2860 .1734 .1268 with 1.
+const NEGATIVES: f32 = 10.0;
+
 /// All nodes of all trees.
 pub(super) struct Schedule<'a> {
     /// What the nodes of each tree share.
     tasks: Vec<Task<'a>>,
     jobs: Vec<Placed>,
+    /// The trees that are trained further, if any.
+    continuation: Option<Continuation>,
     /// The numbers of the jobs that have not started, the longest last.
     waiting: Vec<usize>,
     /// The current job of each thread.
@@ -69,13 +78,19 @@ impl Placed {
 
 impl<'a> Schedule<'a> {
     /// All blocks of all nodes, by tree, the root first.
-    pub fn new(tasks: Vec<Task<'a>>, epochs: usize, nodes: Vec<Vec<Arc<NodeExamples>>>) -> Self {
+    pub fn new(
+        tasks: Vec<Task<'a>>,
+        epochs: usize,
+        nodes: Vec<Vec<Arc<NodeExamples>>>,
+        continuation: Option<Continuation>,
+    ) -> Self {
         let mut jobs = Vec::new();
         for (tree, nodes) in nodes.into_iter().enumerate() {
             for (node, examples) in nodes.into_iter().enumerate() {
                 let epochs = epochs::of_node(node, epochs);
-                jobs.extend(blocks(examples.children).map(|children| {
-                    let job = Job { examples: examples.clone(), children, epochs };
+                let known = continuation.as_ref().map_or(0, |earlier| earlier.known(tree, node));
+                jobs.extend(blocks(0..known).chain(blocks(known..examples.children)).map(|children| {
+                    let job = Job { examples: examples.clone(), children, epochs, negatives: 1.0, earlier: None };
                     Placed { tree, node, job }
                 }));
             }
@@ -84,6 +99,7 @@ impl<'a> Schedule<'a> {
         let mut schedule = Schedule {
             tasks,
             jobs,
+            continuation,
             waiting: Vec::new(),
             slots: Vec::new(),
             finished: BTreeMap::new(),
@@ -140,11 +156,12 @@ impl<'a> Schedule<'a> {
         self.slots.resize_with(rayon::current_num_threads().max(self.slots.len()), Slot::default);
         let (waiting, finished) = (Mutex::new(&mut self.waiting), Mutex::new(Vec::new()));
         let (passed, jobs, tasks) = (AtomicUsize::new(0), &self.jobs, &self.tasks);
+        let continuation = self.continuation.as_ref();
         self.slots.par_iter_mut().with_max_len(1).for_each(|slot| {
             while Instant::now() < deadline {
                 if slot.run.is_none() {
                     let Some(number) = waiting.lock().expect("no thread panics with it").pop() else { return };
-                    slot.run = Some((number, start(tasks, number, jobs, &mut slot.numbers)));
+                    slot.run = Some((number, start(tasks, &jobs[number], continuation, &mut slot.numbers)));
                 }
                 let Some((number, run)) = &mut slot.run else { return };
                 passed.fetch_add(run.advance(ROWS) * jobs[*number].job.children.len(), Ordering::Relaxed);
@@ -164,11 +181,11 @@ impl<'a> Schedule<'a> {
     /// Finishes all jobs as they are. Those in progress give their current weights; those that have not started are first
     /// trained on some rows.
     pub fn stop(&mut self) {
-        let (jobs, tasks) = (&self.jobs, &self.tasks);
+        let (jobs, tasks, continuation) = (&self.jobs, &self.tasks, self.continuation.as_ref());
         let in_progress = self.slots.drain(..).filter_map(|slot| slot.run);
         let in_progress: Vec<(usize, Weights)> = in_progress.map(|(number, run)| (number, run.weights())).collect();
         let started = self.waiting.par_drain(..).map_init(Vec::new, |numbers, number| {
-            let mut run = start(tasks, number, jobs, numbers);
+            let mut run = start(tasks, &jobs[number], continuation, numbers);
             run.advance(MIN_ROWS);
             (number, run.weights())
         });
@@ -187,9 +204,18 @@ impl<'a> Schedule<'a> {
     }
 }
 
-fn start<'a>(tasks: &[Task<'a>], number: usize, jobs: &[Placed], numbers: &mut Vec<u32>) -> NodeRun<'a> {
-    let Placed { tree, node, job } = &jobs[number];
-    let task = tasks[*tree];
+fn start<'a>(
+    tasks: &[Task<'a>],
+    Placed { tree, node, job }: &Placed,
+    continuation: Option<&Continuation>,
+    numbers: &mut Vec<u32>,
+) -> NodeRun<'a> {
+    let (task, is_going_on) = (tasks[*tree], continuation.is_some());
+    // New children have no earlier weights.
+    let continuation = continuation.filter(|earlier| job.children.start < earlier.known(*tree, *node));
+    let negatives = if is_going_on && continuation.is_none() { NEGATIVES } else { 1.0 };
+    let earlier = continuation.map(|earlier| earlier.weights(*tree, *node, job.children.clone()).into());
+    let job = Job { earlier, negatives, ..job.clone() };
     let random = Stream::of(&[task.seed, *tree as u64, *node as u64, job.children.start as u64]);
     job.start(task, random, numbers)
 }

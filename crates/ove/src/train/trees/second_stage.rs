@@ -13,7 +13,8 @@
 //! that stays in a cache. All classes of a wave are trained in parallel, with the same bits for any number of threads;
 //! two candidates of a row rarely meet in the same wave.
 //!
-//! w_k = Σ_n α_nk x_n, so that a number per candidate is the whole state between two waves.
+//! w_k = Σ_n α_nk x_n, so that a number per candidate is the whole state between two waves. A second stage that is trained
+//! further adds this to its earlier weights.
 
 mod candidates;
 mod class_pass;
@@ -34,7 +35,7 @@ use crate::options::TreeOptions;
 use crate::platform::bytes::Bytes;
 use crate::platform::random::Stream;
 use crate::scores::Trees;
-use crate::scores::trees::{Search, SecondStage};
+use crate::scores::trees::{Mix, Search, SecondStage};
 use crate::train::budget;
 use crate::train::checkpoint::{StateReader, Table};
 use crate::train::label_weights::LabelWeights;
@@ -48,6 +49,11 @@ use crate::train::label_weights::LabelWeights;
 /// passes with rate 5, where steps by class have .9235 .8298 .6951 and −4.583.
 const PASSES: usize = 6;
 const LEARNING_RATE: f32 = 3.0;
+
+/// The factor of the learning rate for a second stage that goes on from earlier weights, as new rows are few of those that
+/// it has seen. With the 15,000 of 150,000 titles that have a new class, P@1, 3, 5 on development rows are .291 .176 .128
+/// with this factor for new classes and .287 .174 .127 without.
+const FURTHER: f32 = 0.1;
 
 /// Number of waves per pass; 32 instead of 8 change P@1, 3, 5 by less than .0002.
 const WAVES: usize = 8;
@@ -77,6 +83,8 @@ pub(super) struct SecondStageRun<'a> {
     memory: Bytes,
     /// The training rows.
     rows: Vec<u32>,
+    /// The weights to start from.
+    earlier: Option<SecondStage>,
     candidates: Candidates,
     by_class: ByClass,
     /// Number of waves done.
@@ -92,6 +100,7 @@ impl<'a> SecondStageRun<'a> {
         options: &TreeOptions,
         memory: Bytes,
         rows: Vec<u32>,
+        earlier: Option<SecondStage>,
     ) -> Self {
         SecondStageRun {
             task,
@@ -101,6 +110,7 @@ impl<'a> SecondStageRun<'a> {
             memory,
             candidates: Candidates::new(rows.len()),
             rows,
+            earlier,
             by_class: ByClass::default(),
             waves: 0,
             trace: Vec::new(),
@@ -132,9 +142,36 @@ impl<'a> SecondStageRun<'a> {
         budget::check_second_stage(self.memory, self.rivals, self.candidates.bytes())?;
         if self.has_rivals() {
             self.by_class = ByClass::of(&self.candidates, self.task.examples.classes);
+            self.score();
             self.record();
         }
         Ok(())
+    }
+
+    /// The scores of all candidates by the earlier weights.
+    fn score(&mut self) {
+        if self.earlier.is_none() {
+            return;
+        }
+        let of_class =
+            |scratch: &mut Scratch, class| self.learner(0).scores(self.by_class.of_one(class), class, scratch);
+        let classes = 0..self.task.examples.classes as u32;
+        let scores: Vec<Vec<f32>> = classes.into_par_iter().map_init(Scratch::default, of_class).collect();
+        self.by_class.slots.iter().zip(scores.iter().flatten()).for_each(|(&slot, &score)| {
+            self.candidates.scores[slot as usize] = score;
+        });
+    }
+
+    fn learner(&self, pass: usize) -> Learner<'_> {
+        let further = if self.earlier.is_some() { FURTHER } else { 1.0 };
+        Learner {
+            examples: self.task.examples,
+            objective: self.objective,
+            rate: further * LEARNING_RATE * (1.0 - pass as f32 / PASSES as f32) / self.task.square,
+            rows: &self.rows,
+            candidates: &self.candidates,
+            earlier: self.earlier.as_ref(),
+        }
     }
 
     /// The rivals of some rows: the classes that are best in the trees and not labels.
@@ -161,17 +198,11 @@ impl<'a> SecondStageRun<'a> {
         let classes = self.task.examples.classes;
         let mut order: Vec<u32> = (0..classes as u32).collect();
         Stream::of(&[self.task.seed, WAVE_ORDER, pass as u64]).shuffle(&mut order);
-        let learner = Learner {
-            examples: self.task.examples,
-            objective: self.objective,
-            rate: LEARNING_RATE * (1.0 - pass as f32 / PASSES as f32) / self.task.square,
-            rows: &self.rows,
-            candidates: &self.candidates,
-        };
+        let learner = self.learner(pass);
         let (by_class, seed) = (&self.by_class, self.task.seed);
         let of_class = |scratch: &mut Scratch, &class: &u32| {
             let random = Stream::of(&[seed, ROW_ORDER, class.into(), pass as u64]);
-            (class, learner.pass(by_class.of_one(class), random, scratch))
+            (class, learner.pass(by_class.of_one(class), class, random, scratch))
         };
         let members = &order[classes * wave / WAVES..classes * (wave + 1) / WAVES];
         let learned: Vec<_> = members.par_iter().with_max_len(1).map_init(Scratch::default, of_class).collect();
@@ -212,6 +243,11 @@ impl<'a> SecondStageRun<'a> {
         if !second.is_finite() {
             return Err(Error::Diverged { epoch: self.waves.div_ceil(WAVES), learning_rate: LEARNING_RATE.into() });
         }
+        // New rows may be of few classes only, and say little about how much the second stage knows of all.
+        if let Some(earlier) = &self.earlier {
+            let mix = Mix { rivals: self.rivals, ..earlier.mix() };
+            return Ok(Some(second.with_mix(mix)));
+        }
         Ok(mix::fit(trees, &second, &self.task.examples, held_out).map(|mix| second.with_mix(mix)))
     }
 
@@ -222,10 +258,11 @@ impl<'a> SecondStageRun<'a> {
         let of_class = |scratch: &mut Scratch, class: u32| {
             let own = self.by_class.of_one(class);
             let rows = own.rows.iter().map(|&n| examples.rows.row(self.rows[n as usize] as usize));
-            scratch.start(examples.rows.features());
+            scratch.start(examples.rows.features(), self.earlier.as_ref(), class);
             rows.clone().zip(own.alphas).for_each(|(row, &alpha)| scratch.add(row, alpha));
             let mut kept = Vec::new();
-            for &feature in rows.flat_map(|row| row.indices) {
+            let earlier = self.earlier.iter().flat_map(|earlier| earlier.weights_of(class)).map(|(feature, _)| feature);
+            for feature in rows.flat_map(|row| row.indices.iter().copied()).chain(earlier) {
                 let weight = std::mem::take(&mut scratch.weights[feature as usize]);
                 // NaN is kept, so that divergence is detected.
                 if weight.is_nan() || weight.abs() >= negligible {

@@ -28,6 +28,7 @@ use crate::platform::elementary::exp;
 use crate::platform::math::{log_sum_exp, sparse_dot};
 use crate::platform::memory::prefetch;
 use crate::platform::random::Stream;
+use crate::scores::trees::SecondStage;
 
 /// Maximum number of steps to the root, and the error of g, relative to its largest value, that ends them. One to three
 /// Newton steps are the rule.
@@ -47,6 +48,8 @@ pub(super) struct Learner<'a> {
     /// The training rows.
     pub rows: &'a [u32],
     pub candidates: &'a Candidates,
+    /// The weights to start from.
+    pub earlier: Option<&'a SecondStage>,
 }
 
 /// The buffers of a thread.
@@ -66,8 +69,12 @@ struct Term {
 }
 
 impl Scratch {
-    pub fn start(&mut self, features: usize) {
+    /// Starts with the earlier weights of a class.
+    pub fn start(&mut self, features: usize, earlier: Option<&SecondStage>, class: u32) {
         self.weights.resize(features, 0.0);
+        if let Some(earlier) = earlier {
+            earlier.weights_of(class).for_each(|(feature, weight)| self.weights[feature as usize] = weight);
+        }
     }
 
     /// w ← w + α x.
@@ -95,8 +102,14 @@ impl<'a> Learner<'a> {
     ///
     /// The scores are those of the weights at the end. A score from the step of its row would be too good: the objective
     /// that is reported would fall with the learning rate.
-    pub fn pass(&self, own: OfClass<'_>, mut random: Stream, scratch: &mut Scratch) -> (Vec<f32>, Vec<f32>) {
-        scratch.start(self.examples.rows.features());
+    pub fn pass(
+        &self,
+        own: OfClass<'_>,
+        class: u32,
+        mut random: Stream,
+        scratch: &mut Scratch,
+    ) -> (Vec<f32>, Vec<f32>) {
+        scratch.start(self.examples.rows.features(), self.earlier, class);
         own.rows.iter().zip(own.alphas).for_each(|(&n, &alpha)| scratch.add(self.row(n), alpha));
         let mut alphas = own.alphas.to_vec();
         let mut order = std::mem::take(&mut scratch.order);
@@ -110,10 +123,24 @@ impl<'a> Learner<'a> {
             let at = at as usize;
             alphas[at] += self.step(own.slots[at] as usize, own.rows[at], scratch);
         }
-        let scores = own.rows.iter().map(|&n| scratch.score(self.row(n))).collect();
-        own.rows.iter().flat_map(|&n| self.row(n).indices).for_each(|&d| scratch.weights[d as usize] = 0.0);
+        let scores = self.end(own, class, scratch);
         scratch.order = order;
         (alphas, scores)
+    }
+
+    /// The scores of a class by its earlier weights.
+    pub fn scores(&self, own: OfClass<'_>, class: u32, scratch: &mut Scratch) -> Vec<f32> {
+        scratch.start(self.examples.rows.features(), self.earlier, class);
+        self.end(own, class, scratch)
+    }
+
+    /// The scores of the rows of a class; clears its weights.
+    fn end(&self, own: OfClass<'_>, class: u32, scratch: &mut Scratch) -> Vec<f32> {
+        let scores = own.rows.iter().map(|&n| scratch.score(self.row(n))).collect();
+        own.rows.iter().flat_map(|&n| self.row(n).indices).for_each(|&d| scratch.weights[d as usize] = 0.0);
+        let earlier = self.earlier.iter().flat_map(|earlier| earlier.weights_of(class));
+        earlier.for_each(|(feature, _)| scratch.weights[feature as usize] = 0.0);
+        scores
     }
 
     /// Prefetches a row and the scores of its candidates.
@@ -207,7 +234,7 @@ mod tests {
 
     /// A row with one feature and these labels, and its candidates with the given scores.
     fn learner_of<'a>(data: &'a Dataset, candidates: &'a Candidates, objective: Objective, rate: f32) -> Learner<'a> {
-        Learner { examples: Examples::of(data), objective, rate, rows: &[0], candidates }
+        Learner { examples: Examples::of(data), objective, rate, rows: &[0], candidates, earlier: None }
     }
 
     fn one_row(labels: &[u32]) -> Dataset {
@@ -288,7 +315,7 @@ mod tests {
                 let learner = learner_of(&data, &all, objective, 5.0);
                 for class in 0..9 {
                     let own = by_class.of_one(class);
-                    let (alphas, scores) = learner.pass(own, Stream::of(&[1]), &mut Scratch::default());
+                    let (alphas, scores) = learner.pass(own, class, Stream::of(&[1]), &mut Scratch::default());
                     assert!(alphas.iter().chain(&scores).all(|&number| number == 0.0), "{labels:?} {class}");
                 }
                 assert_eq!(all.objective(0, objective), 0.0);
@@ -304,7 +331,7 @@ mod tests {
             let all = candidates(&[3], &[2.0], &[3, 6], &[0.0, 0.0]);
             let by_class = ByClass::of(&all, 9);
             let learner = learner_of(&data, &all, objective, 0.5);
-            let moved = |class| learner.pass(by_class.of_one(class), Stream::of(&[1]), &mut Scratch::default());
+            let moved = |class| learner.pass(by_class.of_one(class), class, Stream::of(&[1]), &mut Scratch::default());
             let ((up, label), (down, rival)) = (moved(3), moved(6));
             assert!(up[0] > 0.1 && up[0] == -down[0], "{up:?} {down:?}");
             assert!((label[0] - 4.0 * up[0]).abs() < 1e-6 && (rival[0] + label[0]).abs() < 1e-6, "{label:?} {rival:?}");
