@@ -12,6 +12,8 @@
 # make bench-quick  the peers on 20,000 rows
 # make bench-defaults  plain training beside its own settings and scikit-learn on 23 sets; some hours
 # make bench-embed  word vectors beside gensim and fastText on 100 MB of text; EMBED=--quick takes 10 MB
+# make bench-recommend  recommenders beside implicit and cornac, with settings chosen on validation interactions; hours. QUICK=--quick
+#                 takes minutes
 # make bench-serve  the server under load (wants wrk)
 # make page   build the page of `ove serve` and `ove train --watch`, in crates/ove-cli/assets
 
@@ -20,7 +22,7 @@ VENV := .venv
 FRESH := target/fresh
 export OVE_DATA ?= $(abspath ../shared/data)
 
-.PHONY: demo test rust installed lint deny advisories rust-test valgrind-test fuzz crash python-test package-crates package-test torch-test torch-test-installed page page-test wheel docs bench bench-long bench-memory bench-logistic-regression bench-quick bench-build bench-newsgroups bench-peers bench-defaults bench-embed bench-serve clean
+.PHONY: demo test rust installed lint deny advisories rust-test valgrind-test fuzz crash python-test package-crates package-test torch-test torch-test-installed page page-test wheel docs bench bench-long bench-memory bench-logistic-regression bench-quick bench-build bench-newsgroups bench-peers bench-defaults bench-embed bench-recommend bench-serve clean
 
 demo:
 	cargo run --release --package ove-cli -- demo
@@ -193,6 +195,14 @@ bench-embed: bench-build bench/.envs/embed/installed
 bench/.envs/embed/installed: bench/embed_requirements.txt
 	$(PYTHON) -m venv bench/.envs/embed
 	bench/.envs/embed/bin/pip install --quiet --requirement $<
+	touch $@
+
+bench-recommend: bench-build bench/.envs/recommend/installed
+	OVE=$(abspath target/release/ove) bench/.envs/recommend/bin/python bench/recommend.py $(QUICK)
+
+bench/.envs/recommend/installed: bench/requirements-recommend.txt
+	$(PYTHON) -m venv bench/.envs/recommend
+	bench/.envs/recommend/bin/pip install --quiet --requirement bench/requirements-recommend.txt
 	touch $@
 
 bench/.envs/report/installed: bench/requirements.txt

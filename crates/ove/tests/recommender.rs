@@ -40,14 +40,18 @@ fn in_group(model: &Model) -> f64 {
 #[test]
 fn recommendations_are_of_the_group_of_the_user() {
     let (train, test) = groups();
-    for change in
-        [json!({}), json!({ "normalize": false }), json!({ "objective": "one-vs-each" }), json!({ "dropout": 0.2 })]
-    {
+    for change in [
+        json!({}),
+        json!({ "normalize": false }),
+        json!({ "objective": "one-vs-each" }),
+        json!({ "dropout": 0.2 }),
+        json!({ "history": 0.0 }),
+    ] {
         let mut settings = small();
         change.as_object().unwrap().iter().for_each(|(name, value)| settings[name] = value.clone());
         let model = trained(&train, settings);
         let share = in_group(&model);
-        assert!(share > 0.85, "{change}: {share}");
+        assert!(share > 0.9, "{change}: {share}");
         // Nothing that the user had in training is recommended.
         let recommender = model.recommender().unwrap();
         let tops = recommender.recommend(&[3, 8], 100);
@@ -59,6 +63,52 @@ fn recommendations_are_of_the_group_of_the_user() {
         let ranking = recommender.measure(&test, &train, &[5]);
         assert!(ranking.at[0].recall.value > 0.2, "{change}: {ranking:?}");
     }
+}
+
+/// A user has the items of a user of the next group too; the group with the larger weights is recommended.
+#[test]
+fn weights_of_interactions_count() {
+    let (plain, _) = groups();
+    let share = |own: f32, others: f32| {
+        let mut data = Interactions::new(plain.item_names.clone());
+        for user in 0..600 {
+            let of = |user: usize, weight| plain.items_of(user).iter().map(move |&item| (item, weight));
+            data.push(user.to_string(), of(user, own).chain(of((user + 1) % 600, others)).collect());
+        }
+        in_group(&trained(&data, small()))
+    };
+    let (heavy, light) = (share(10.0, 0.1), share(0.1, 10.0));
+    assert!(heavy > 2.0 * light && heavy > 0.5, "{heavy} {light}");
+}
+
+/// A new user and a new item are kept, beside what the model had.
+#[test]
+fn a_model_grows_without_training() {
+    let (train, _) = groups();
+    let mut model = trained(&train, small());
+    let before = model.clone();
+    let mut new = Interactions::new(train.item_names.clone());
+    new.push("late", vec![(2, 1.0), (7, 1.0), (12, 3.0)]);
+    model.fold_in_users(&[600], &new).unwrap();
+    let mut users = Interactions::new(model.card.feature_names.clone());
+    users.push("fresh", (1..100).step_by(5).map(|user| (user, 1.0)).collect());
+    model.fold_in_items(&[100], &users).unwrap();
+    let recommender = model.recommender().unwrap();
+    assert_eq!((recommender.user_number("late"), recommender.item_numbers()["fresh"]), (Some(600), 100));
+    assert_eq!(recommender.seen().items_of(600), [2, 7, 12]);
+    assert!(recommender.seen().items_of(1).contains(&100) && !recommender.seen().items_of(2).contains(&100));
+    assert!(recommender.recommend(&[600], 5)[0].iter().all(|one| one.item % 5 == 2));
+    assert!(recommender.similar_items(100, 5)[1..].iter().all(|one| one.item % 5 == 1));
+    assert_eq!(recommender.user(3), before.recommender().unwrap().user(3));
+    assert_eq!(ove::Model::from_bytes(&model.to_bytes()).unwrap().scores, model.scores);
+    assert_eq!(
+        model.fold_in_users(&[700], &new).unwrap_err().to_string(),
+        "the interactions have 100 items, the model has 101"
+    );
+    assert_eq!(
+        model.fold_in_items(&[102], &users).unwrap_err().to_string(),
+        "a new item must have the next number, 101, got 102"
+    );
 }
 
 #[test]

@@ -179,6 +179,9 @@ pub struct RecommenderFlags {
     /// Share of the numbers of a user vector that are zero at each visit [default: 0]
     #[arg(long, value_name = "P", value_parser = finite)]
     pub dropout: Option<f64>,
+    /// Weight of the mean of the vectors of a user's items, which is added to the user's vector [default: 3]
+    #[arg(long, value_name = "H", value_parser = finite)]
+    pub history: Option<f64>,
 }
 
 /// The flags of training.

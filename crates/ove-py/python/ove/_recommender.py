@@ -38,8 +38,8 @@ class Recommender(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         One logarithm per interaction, or, as in BPR, one per interaction and negative.
     negatives : int, default 2048
         Number of items that the users of a batch share as negatives.
-    batch : int, default 512
-        Users per batch.
+    batch : int, optional
+        Users per batch. If not given, 512, or fewer for fewer than 25,600 users.
     epochs : int, optional
         Number of epochs. If not given, it is chosen by the recall of a tenth of each user's interactions, which a first
         run holds out.
@@ -49,6 +49,8 @@ class Recommender(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         Penalty of a vector each time that it is visited.
     dropout : float, default 0.0
         The share of the numbers of a user vector that are zero at each visit.
+    history : float, default 3.0
+        Weight of the mean of the vectors of a user's items, which is added to the user's vector.
     memory : str or int, optional
         How much the vectors may take, such as "4GB"; if not given, half of the machine's memory.
     random_state : int or RandomState, default 0
@@ -96,6 +98,7 @@ class Recommender(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         learning_rate: float | None = None,
         l2: float | None = None,
         dropout: float | None = None,
+        history: float | None = None,
         memory: str | int | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -110,6 +113,7 @@ class Recommender(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         self.learning_rate = learning_rate
         self.l2 = l2
         self.dropout = dropout
+        self.history = history
         self.memory = memory
         self.random_state = random_state
         self.n_jobs = n_jobs

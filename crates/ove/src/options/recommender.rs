@@ -30,8 +30,8 @@ pub struct RecommenderOptions {
     pub objective: Objective,
     /// Number of negatives that the users of a batch share.
     pub negatives: usize,
-    /// Number of users per batch.
-    pub batch: usize,
+    /// Number of users per batch; if not given, 512, or fewer for fewer than 25,600 users.
+    pub batch: Option<usize>,
     /// Number of epochs; if not given, chosen on held-out interactions.
     pub epochs: Option<usize>,
     /// Learning rate of Adam.
@@ -40,6 +40,9 @@ pub struct RecommenderOptions {
     pub l2: f64,
     /// The share of the numbers of a user vector that are zero at each visit.
     pub dropout: f64,
+    /// η, the weight of the mean of the vectors of a user's items, which is added to the user's vector.
+    #[serde(default)] // a file without it is of a model without it
+    pub history: f64,
     /// The seed of all random numbers.
     pub seed: u64,
     /// The memory budget of the vectors.
@@ -55,11 +58,12 @@ impl Default for RecommenderOptions {
             temperature: 0.1,
             objective: Objective::SampledSoftmax,
             negatives: 2048,
-            batch: 512,
+            batch: None,
             epochs: None,
             learning_rate: 0.02,
             l2: 0.0,
             dropout: 0.0,
+            history: 3.0,
             seed: 0,
             memory: usual_memory(),
         }
@@ -90,11 +94,12 @@ impl RecommenderOptions {
     pub fn check(&self) -> Result<()> {
         at_least_one("rank", Some(self.rank))?;
         at_least_one("negatives", Some(self.negatives))?;
-        at_least_one("batch", Some(self.batch))?;
+        at_least_one("batch", self.batch)?;
         at_least_one("epochs", self.epochs)?;
         positive("temperature", Some(self.temperature))?;
         positive("learning-rate", Some(self.learning_rate))?;
         at_least_zero("l2", Some(self.l2))?;
+        at_least_zero("history", Some(self.history))?;
         if !(0.0..1.0).contains(&self.dropout) {
             return Err(Error::setting("dropout", "be at least 0 and below 1", self.dropout));
         }

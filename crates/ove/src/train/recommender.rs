@@ -31,7 +31,7 @@ pub use fit::{RecommenderEvent, WatchRecommender, fit_recommender};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use self::batch::Batch;
+use self::batch::{Batch, shares};
 use self::vectors::{Move, Vectors};
 use super::checkpoint::{self, F32, Identity, State, StateReader, Table};
 use super::run::Progress;
@@ -40,6 +40,7 @@ use crate::error::{Error, Result};
 use crate::model::{Card, Model, Recommender, TracePoint};
 use crate::options::{FactoredOptions, RecommenderOptions, ScoreOptions, TrainOptions};
 use crate::platform::bytes::Bytes;
+use crate::platform::math::add_scaled;
 use crate::platform::matrix::PANEL;
 use crate::platform::pool;
 use crate::platform::random::Stream;
@@ -48,6 +49,12 @@ use crate::scores::{Factored, Scores};
 /// Maximum number of epochs if it is not given. On Gowalla's validation interactions recall@20 is .200 after 60
 /// epochs and .210 after 200.
 pub(super) const EPOCHS: usize = 200;
+
+/// Number of batches per epoch at least, where batches are not smaller than the smallest for that: few users need more
+/// steps than few batches have. And the sizes of batches between which the default is.
+const BATCHES: usize = 50;
+const SMALLEST_BATCH: usize = 16;
+const LARGEST_BATCH: usize = 512;
 
 /// Keys of random streams.
 const USERS: u64 = u64::MAX - 10;
@@ -63,6 +70,7 @@ pub struct RecommenderTraining<'a> {
     users: Vectors,
     items: Vectors,
     batch: Batch,
+    users_per_batch: usize,
     /// The users with items, in the order of the current epoch.
     order: Vec<u32>,
     shuffled: usize,
@@ -91,25 +99,29 @@ impl<'a> RecommenderTraining<'a> {
             return Err(Error::Mismatch("a recommender needs at least one interaction".into()));
         }
         check_memory(data, options)?;
+        let (mut options, order) = (options.clone(), users_with_items(data));
+        let usual = (order.len() / BATCHES).clamp(SMALLEST_BATCH, LARGEST_BATCH);
+        let batch = *options.batch.get_or_insert(usual);
         let width = options.rank.next_multiple_of(PANEL);
         let vectors = |count, key| Vectors::random(count, options.rank, width, [options.seed, key]);
         let (users, items) = pool::run(|| (vectors(data.len(), USERS), vectors(data.item_count(), ITEMS)));
         Ok(RecommenderTraining {
             users,
             items,
-            batch: Batch::new(options, data.item_count(), width),
-            order: users_with_items(data),
+            batch: Batch::new(&options, data.item_count(), width),
+            users_per_batch: batch,
+            order,
             shuffled: 0,
             facts: Facts::default(),
             epochs: options.epochs.unwrap_or(EPOCHS),
-            options: options.clone(),
+            options,
             data,
         })
     }
 
     /// Number of batches per epoch.
     fn batches(&self) -> usize {
-        self.order.len().div_ceil(self.options.batch)
+        self.order.len().div_ceil(self.users_per_batch)
     }
 
     /// Visits the next batch of users; returns `None` at the end of the run.
@@ -127,7 +139,7 @@ impl<'a> RecommenderTraining<'a> {
             return Ok(None);
         }
         self.shuffle(epoch);
-        let mut chosen = self.order.chunks(self.options.batch).nth(batch).unwrap_or_default().to_vec();
+        let mut chosen = self.order.chunks(self.users_per_batch).nth(batch).unwrap_or_default().to_vec();
         chosen.sort_unstable();
         let key = [self.options.seed, self.facts.passed as u64];
         let negatives = self.draw(key);
@@ -164,7 +176,7 @@ impl<'a> RecommenderTraining<'a> {
     /// Number of users visited.
     fn updates(&self) -> u64 {
         let (epochs, batches) = (self.facts.passed / self.batches(), self.facts.passed % self.batches());
-        (epochs * self.order.len() + batches * self.options.batch) as u64
+        (epochs * self.order.len() + batches * self.users_per_batch) as u64
     }
 
     /// Shuffles the users up to this epoch: each order is a shuffle of the previous one.
@@ -246,10 +258,16 @@ impl<'a> RecommenderTraining<'a> {
     }
 
     fn snapshot(&self) -> Scores {
-        let RecommenderOptions { rank, normalize, temperature, .. } = self.options;
+        let RecommenderOptions { rank, normalize, temperature, history, .. } = self.options;
         let scale = (1.0 / temperature) as f32;
         pool::run(|| {
-            let (users, items) = (self.users.frozen(rank, normalize, scale), self.items.frozen(rank, normalize, 1.0));
+            let items = self.items.frozen(rank, normalize, 1.0, |_, _| ());
+            let users = self.users.frozen(rank, normalize, scale, |user, vector| {
+                let own = self.data.items_of(user).iter().filter(|_| history > 0.0);
+                for (&item, share) in own.zip(shares(self.data.weights_of(user), history as f32)) {
+                    add_scaled(vector, share, &items[item as usize * rank..][..rank]);
+                }
+            });
             Scores::Factored(Factored::new(rank, users, items, vec![0.0; self.data.item_count()]))
         })
     }

@@ -1,6 +1,8 @@
 //! A batch of users against negatives that they share, in two phases.
 //!
-//! The score of an item is s_i = cos(p_u, q_i)/τ (or p_u·q_i/τ). The objective of a user with the items P is
+//! The score of an item is s_i = cos(h_u, q_i)/τ (or h_u·q_i/τ), where h_u = p_u + η Σ_i w_i q̂_i / Σ_i w_i adds the
+//! mean of the user's item vectors q̂, of unit length for cosines, to the user's own vector. The objective of a user with
+//! the items P is
 //!
 //! ```text
 //! sampled-softmax   − Σ_{i∈P} w_i log(1 + Σ_j e^{s_j − s_i})        one-vs-each   − Σ_{i∈P} w_i Σ_j log(1 + e^{s_j − s_i})
@@ -49,6 +51,8 @@ pub(super) struct Batch {
     /// 1/τ.
     scale: f32,
     dropout: f64,
+    /// η, the weight of the mean of a user's items in the user's vector.
+    history: f32,
     /// The number of items that a negative stands for.
     weight: f64,
     rank: usize,
@@ -71,6 +75,8 @@ pub(super) struct Batch {
     derivatives: Vec<f32>,
     /// The pairs of the users, user by user: the slot, and the derivative.
     pairs: Vec<(u32, f32)>,
+    /// The factor of the item of each pair in its user's vector, η w_i / Σ w.
+    shares: Vec<f32>,
     starts: Vec<usize>,
     /// The gradients of the users and of the items.
     pub user_gradients: Vec<f32>,
@@ -96,6 +102,7 @@ impl Batch {
             normalize: options.normalize,
             scale: (1.0 / options.temperature) as f32,
             dropout: options.dropout,
+            history: options.history as f32,
             weight: items as f64 / options.negatives.min(items) as f64,
             rank: options.rank,
             width,
@@ -110,6 +117,7 @@ impl Batch {
             hidden_rows: Vec::new(),
             derivatives: Vec::new(),
             pairs: Vec::new(),
+            shares: Vec::new(),
             starts: Vec::new(),
             user_gradients: Vec::new(),
             item_gradients: Vec::new(),
@@ -140,6 +148,7 @@ impl Batch {
     fn fill_slots(&mut self, data: &Interactions, chosen: &[u32], negatives: &[u32]) {
         self.items.clear();
         self.pairs.clear();
+        self.shares.clear();
         self.starts.clear();
         self.starts.push(0);
         self.items.extend_from_slice(negatives);
@@ -156,6 +165,7 @@ impl Batch {
                 }
                 self.pairs.push((*slot, 0.0));
             }
+            self.shares.extend(shares(data.weights_of(user as usize), self.history));
             self.starts.push(self.pairs.len());
         }
         // The pairs by slot, in the order of the users.
@@ -227,15 +237,21 @@ impl Batch {
         let chosen = &chosen[first..first + count];
         let mut inverse = [0.0; USERS];
         let mut kept = vec![1.0; width];
+        let mut vector = vec![0.0; width];
         for (i, (&user, hidden)) in chosen.iter().zip(hidden.chunks_exact_mut(width)).enumerate() {
-            let vector = users.get(user);
+            vector.copy_from_slice(users.get(user));
+            if self.history > 0.0 {
+                let own = self.starts[first + i]..self.starts[first + i + 1];
+                let start = self.starts[first];
+                for (&(slot, _), &share) in pairs[own.start - start..own.end - start].iter().zip(&self.shares[own]) {
+                    add_scaled(&mut vector, share, self.unit_of(slot));
+                }
+            }
             if self.dropout > 0.0 {
                 self.drop_some([key[0], key[1], u64::from(user)], &mut kept);
-                let vector: Vec<f32> = vector.iter().zip(&kept).map(|(number, kept)| number * kept).collect();
-                inverse[i] = to_unit(&vector, self.normalize, hidden);
-            } else {
-                inverse[i] = to_unit(vector, self.normalize, hidden);
+                vector.iter_mut().zip(&kept).for_each(|(number, kept)| *number *= kept);
             }
+            inverse[i] = to_unit(&vector, self.normalize, hidden);
         }
         let mut products = vec![0.0; count * padded];
         multiply(hidden, width, width, &self.columns, &mut products);
@@ -357,6 +373,9 @@ impl Batch {
                 for &pair in &self.by_slot[self.slot_starts[slot]..self.slot_starts[slot + 1]] {
                     let user = self.starts.partition_point(|&start| start <= pair as usize) - 1;
                     add_scaled(gradient, self.pairs[pair as usize].1, &self.hidden[user * width..][..width]);
+                    if self.history > 0.0 {
+                        add_scaled(gradient, self.shares[pair as usize], &self.user_gradients[user * width..][..width]);
+                    }
                 }
                 if self.normalize {
                     project(gradient, &self.unit[slot * width..][..width], self.lengths[slot]);
@@ -365,6 +384,12 @@ impl Batch {
         });
         self.item_gradients = gradients;
     }
+}
+
+/// The factor of each of a user's items in the user's vector, η w_i / Σ w.
+pub(super) fn shares(weights: &[f32], history: f32) -> impl Iterator<Item = f32> + '_ {
+    let total: f32 = weights.iter().sum();
+    weights.iter().map(move |weight| history * weight / total)
 }
 
 /// Numbers of a task that are reused.
@@ -458,10 +483,19 @@ mod tests {
         // Some negatives are items of some users.
         let negatives: Vec<u32> = (0..40).step_by(2).chain([39]).collect();
         for objective in [Objective::SampledSoftmax, Objective::OneVsEach] {
-            for (normalize, dropout) in [(true, 0.0), (false, 0.0), (true, 0.4)] {
-                let (temperature, rank) = (0.5, 5);
-                let options =
-                    RecommenderOptions { rank, normalize, temperature, objective, dropout, ..Default::default() };
+            for (normalize, dropout, history) in
+                [(true, 0.0, 0.0), (true, 0.0, 2.0), (false, 0.0, 0.0), (false, 0.0, 1.5), (true, 0.4, 1.0)]
+            {
+                let options = RecommenderOptions {
+                    rank: 5,
+                    temperature: 0.5,
+                    normalize,
+                    objective,
+                    dropout,
+                    history,
+                    ..Default::default()
+                };
+                let rank = options.rank;
                 let mut batch = Batch::new(&options, 40, 16);
                 let mut users = Vectors::random(21, rank, 16, [1, 0]);
                 let mut items = Vectors::random(40, rank, 16, [2, 0]);
@@ -515,15 +549,28 @@ mod tests {
         let negatives: Vec<u32> = (5..25).collect();
         for objective in [Objective::SampledSoftmax, Objective::OneVsEach] {
             // A negative of 20 stands for 1.5 of 30 items.
-            let options =
-                RecommenderOptions { rank: 4, temperature: 0.3, negatives: 20, objective, ..Default::default() };
+            let options = RecommenderOptions {
+                rank: 4,
+                temperature: 0.3,
+                negatives: 20,
+                objective,
+                history: 1.2,
+                ..Default::default()
+            };
             let mut batch = Batch::new(&options, 30, 16);
             let (users, items) = (Vectors::random(7, 4, 16, [3, 0]), Vectors::random(30, 4, 16, [4, 0]));
             let found = batch.gradients(&data, [&users, &items], &[1, 4], &negatives, [0, 0]);
             let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(a * b)).sum::<f64>();
             let score = |user: u32, item: u32| {
-                let (p, q) = (users.get(user), items.get(item));
-                dot(p, q) / (dot(p, p) * dot(q, q)).sqrt() / 0.3
+                let mut p = users.get(user).to_vec();
+                let weights = data.weights_of(user as usize);
+                for (&other, weight) in data.items_of(user as usize).iter().zip(weights) {
+                    let q = items.get(other);
+                    let factor = 1.2 * weight / weights.iter().sum::<f32>() / dot(q, q).sqrt() as f32;
+                    p.iter_mut().zip(q).for_each(|(p, q)| *p += factor * q);
+                }
+                let q = items.get(item);
+                dot(&p, q) / (dot(&p, &p) * dot(q, q)).sqrt() / 0.3
             };
             let mut expected = 0.0;
             for user in [1u32, 4] {

@@ -88,14 +88,24 @@ impl Vectors {
         });
     }
 
-    /// The vectors without the numbers beyond the rank, of unit length if they enter cosines, times a factor.
-    pub fn frozen(&self, rank: usize, normalize: bool, factor: f32) -> Vec<f32> {
-        let of_vector = |vector: &[f32]| {
+    /// The vectors without the numbers beyond the rank, each changed, then of unit length if they enter cosines, times a
+    /// factor.
+    pub fn frozen(
+        &self,
+        rank: usize,
+        normalize: bool,
+        factor: f32,
+        change: impl Fn(usize, &mut [f32]) + Sync,
+    ) -> Vec<f32> {
+        let of_vector = |(at, vector): (usize, &[f32])| {
+            let mut vector = vector[..rank].to_vec();
+            change(at, &mut vector);
             let length = vector.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt();
             let factor = if normalize { factor / length.max(f64::MIN_POSITIVE) as f32 } else { factor };
-            vector[..rank].iter().map(|number| number * factor).collect::<Vec<f32>>()
+            vector.iter_mut().for_each(|number| *number *= factor);
+            vector
         };
-        self.numbers.par_chunks(self.width).flat_map_iter(of_vector).collect()
+        self.numbers.par_chunks(self.width).enumerate().flat_map_iter(of_vector).collect()
     }
 }
 
