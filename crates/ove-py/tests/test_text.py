@@ -184,3 +184,18 @@ def test_input_that_is_no_texts(texts):
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         ove.TextClassifier().fit(strings, labels[:-1])
     assert ove.TextClassifier().fit(*texts).predict_proba(["nothing known"]).sum() == pytest.approx(1)
+
+
+def test_effort_and_views(texts, tmp_path):
+    best = ove.TextClassifier(effort="best", scores="trees", epochs=2).fit(*texts)
+    assert best.settings_["effort"] == "best"
+    best.save(tmp_path / "best.model")
+    again = ove.load(tmp_path / "best.model")
+    assert again.effort == "best" and (again.predict(texts[0]) == best.predict(texts[0])).all()
+    views = ["words", "chars"]
+    model = ove.TextClassifier(views=views, chars=(3, 4), trees=2, epochs=2).fit(*texts)
+    assert model.settings_["views"] == views
+    model.save(tmp_path / "views.model")
+    assert ove.load(tmp_path / "views.model").views == views
+    with pytest.raises(ValueError, match="`effort` must be one of fast, default, best, got "):
+        ove.TextClassifier(effort="most").fit(*texts)

@@ -68,6 +68,9 @@ def params_of(settings: Mapping[str, Any], classes: npt.NDArray[Any]) -> dict[st
     """The parameters of an estimator that give these settings for these classes."""
     # How many cells weights share follows from `memory`, which a file does not keep.
     params = {name: value for name, value in settings.items() if name not in ("seed", "cells", "temperature")}
+    # Only texts have views.
+    if not params.get("views"):
+        params.pop("views", None)
     params["random_state"] = settings["seed"]
     weight = settings["class_weight"]
     if weight == "equal":
