@@ -209,6 +209,7 @@ def growth(rows):
     return map(int, done.stdout.split())
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux for the peak of the process")
 def test_rows_are_not_copied():
     size, grown, weights = growth(400_000)

@@ -20,7 +20,7 @@ from ove import _ove
 from ove._doubts import warn_of_many_classes
 from ove._progress import progress_line
 from ove._settings import resolved, settings_of, threads_of
-from ove._targets import Targets, targets_of
+from ove._targets import Examples, targets_of
 from ove._types import Matrix
 
 Floats = npt.NDArray[np.float64]
@@ -66,6 +66,10 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """The names of each class for people; nothing if there are none."""
         return []
 
+    def _with_label_names(self, examples: Examples) -> Examples:
+        """These rows, followed by the names of their classes as rows, if there are names to learn from."""
+        return examples
+
     # Training
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, tune_on: tuple[Any, Any] | None = None) -> Any:
@@ -89,7 +93,7 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """
         earlier = getattr(self, "_model", None) if self.warm_start else None
         targets = targets_of(y, None if earlier is None else self.classes_)
-        return self._train(X, targets, sample_weight, earlier, tune_on)
+        return self._train(Examples(X, targets, sample_weight), earlier, tune_on)
 
     @available_if(_learns_in_parts)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
@@ -120,7 +124,7 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         targets = targets_of(y, np.unique(classes) if earlier is None else self.classes_)
         before = getattr(self, "history_", None)
         once = {} if _are_trees(self) else {"solver": "stochastic", "epochs": 1}
-        self._train(X, targets, sample_weight, earlier, **once)
+        self._train(Examples(X, targets, sample_weight), earlier, **once)
         if before is not None and len(before["updates"]):
             updates = before["updates"][-1] + self.history_["updates"]
             self.history_["updates"] = np.concatenate([before["updates"], updates])
@@ -129,14 +133,14 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
     def _train(
         self,
-        X: Any,
-        targets: Targets,
-        sample_weight: Any,
+        examples: Examples,
         start: _ove.Model | None,
         tune_on: tuple[Any, Any] | None = None,
-        name_rows: int = 0,
         **instead: Any,
     ) -> Any:
+        if start is None:
+            examples = self._with_label_names(examples)
+        X, targets, sample_weight = examples.X, examples.targets, examples.weights
         if len(targets.unknown):
             raise ValueError(f"`y` must have labels that the model knows, got {targets.unknown.tolist()[0]!r}")
         if sample_weight is not None:
@@ -166,7 +170,7 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
                 names,
                 self._feature_names(),
                 self._label_names(targets.classes),
-                name_rows,
+                examples.name_rows,
                 settings,
                 threads_of(self.n_jobs),
                 start,

@@ -61,6 +61,18 @@ class Targets:
         return found
 
 
+@dataclass
+class Examples:
+    """Rows to train on."""
+
+    X: Any
+    targets: Targets
+    weights: Any = None
+    """The weight of each row, as it was given."""
+    name_rows: int = 0
+    """Number of rows at the end that are names of classes."""
+
+
 def targets_of(y: Any, known: npt.NDArray[Any] | None = None) -> Targets:
     """The labels in y, as indices into the known classes, or into those that y has."""
     if y is None:

@@ -14,7 +14,7 @@ from ove import _ove
 from ove._base import Classifier
 from ove._classifier import Effort, Objective, Sampler, ScoreKind, Solver, Step
 from ove._settings import NAME_WEIGHT, OF_TEXTS, TEXT, as_json, threads_of
-from ove._targets import Targets
+from ove._targets import Examples
 from ove._types import Matrix
 
 
@@ -232,32 +232,25 @@ n_jobs, verbose, classes :
             return []
         return [_names(self.label_names.get(label, [])) for label in classes.tolist()]
 
-    def _train(
-        self,
-        X: Any,
-        targets: Targets,
-        sample_weight: Any,
-        start: _ove.Model | None,
-        tune_on: tuple[Any, Any] | None = None,
-        name_rows: int = 0,
-        **instead: Any,
-    ) -> Any:
-        if not self.label_names or start is not None:
-            return super()._train(X, targets, sample_weight, start, tune_on, name_rows, **instead)
-        known = set(targets.classes.tolist())
+    def _with_label_names(self, examples: Examples) -> Examples:
+        if not self.label_names:
+            return examples
+        known = set(examples.targets.classes.tolist())
         if not known & set(self.label_names):
             other = next(iter(self.label_names))
             raise ValueError(f"`label_names` must have labels that occur, got only others, such as {other!r}")
         weight = NAME_WEIGHT if self.name_weight is None else self.name_weight
-        if weight:
-            texts = _listed(X)
-            names = [(label, name) for label, names in self.label_names.items() for name in _names(names)]
-            if sample_weight is None:
-                sample_weight = np.ones(len(texts))
-            sample_weight = np.append(sample_weight, np.full(len(names), float(weight)))
-            targets = targets.followed_by([label for label, _ in names])
-            X, name_rows = texts + [name for _, name in names], len(names)
-        return super()._train(X, targets, sample_weight, None, tune_on, name_rows, **instead)
+        if not weight:
+            return examples
+        texts = _listed(examples.X)
+        names = [(label, name) for label, names in self.label_names.items() for name in _names(names)]
+        weights = np.ones(len(texts)) if examples.weights is None else examples.weights
+        return Examples(
+            texts + [name for _, name in names],
+            examples.targets.followed_by([label for label, _ in names]),
+            np.append(weights, np.full(len(names), float(weight))),
+            name_rows=len(names),
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
