@@ -1,5 +1,6 @@
 # make demo   build and see the whole method on made data
 # make test   everything that has to pass: format, lints, tests, doctests, command line, Python checks
+# make test-all  make test, then what is slow: tests marked slow, 20 killed runs, 20,000 inputs per fuzz target; 40 minutes
 # make fuzz   every reader, the text pipeline and the model file, a million inputs each, guided by coverage; an hour
 # make crash  200 training runs killed at random moments
 # make deny   licences, duplicate versions and sources of dependencies
@@ -22,7 +23,7 @@ VENV := .venv
 FRESH := target/fresh
 export OVE_DATA ?= $(abspath ../shared/data)
 
-.PHONY: demo test rust installed lint deny advisories rust-test valgrind-test fuzz crash python-test package-crates package-test torch-test torch-test-installed page page-test wheel docs bench bench-long bench-memory bench-logistic-regression bench-quick bench-build bench-newsgroups bench-peers bench-defaults bench-embed bench-recommend bench-serve clean
+.PHONY: demo test test-all slow rust-slow python-slow rust installed lint deny advisories rust-test valgrind-test fuzz crash python-test package-crates package-test package-installed torch-test torch-test-installed page page-test wheel docs bench bench-long bench-memory bench-logistic-regression bench-quick bench-build bench-newsgroups bench-peers bench-defaults bench-embed bench-recommend bench-serve clean
 
 demo:
 	cargo run --release --package ove-cli -- demo
@@ -31,6 +32,23 @@ demo:
 test:
 	@$(MAKE) --no-print-directory --jobs=2 rust installed
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target python-test package-test torch-test page-test package-crates
+
+# One after the other, since each of these uses all cores.
+test-all: test
+	@$(MAKE) --no-print-directory --jobs=1 slow
+
+slow: rust-slow python-slow
+	OVE_KILLS=20 cargo test --workspace --test all crash::
+	RUNS=20000 fuzz/run
+
+# Tests with `#[ignore = "slow"]`; the one that writes to fuzz/corpus is ignored for another reason.
+rust-slow:
+	cargo test --workspace --tests -- --ignored --skip make_seeds
+
+# Tests with `@pytest.mark.slow`.
+python-slow: $(VENV)/installed package-installed
+	OVE=$(abspath target/debug/ove) $(VENV)/bin/pytest -q -m slow tests/python
+	OVE=$(abspath target/debug/ove) $(FRESH)/bin/pytest -q -m slow crates/ove-py/tests
 
 rust:
 	@$(MAKE) --no-print-directory --jobs=1 lint rust-test valgrind-test
@@ -99,12 +117,14 @@ page/node_modules/installed: page/package-lock.json
 # The Python package as a user gets it: its wheel, installed beside nothing but what its tests want. The build is that of the other tests,
 # which is checked and mostly made already.
 MATURIN = $(VENV)/bin/maturin build --manifest-path crates/ove-py/Cargo.toml
-package-test: $(VENV)/installed $(FRESH)/installed
+package-test: package-installed
+	OVE=$(abspath target/debug/ove) $(FRESH)/bin/pytest -q crates/ove-py/tests
+
+package-installed: $(VENV)/installed $(FRESH)/installed
 	$(BUILT)
 	rm -rf target/package && $(MATURIN) --quiet --out target/package
 	$(FRESH)/bin/pip install --quiet --force-reinstall --no-deps target/package/ove-*.whl
 	$(FRESH)/bin/pip install --quiet "$$(echo target/package/ove-*.whl)[plot,progress]"
-	OVE=$(abspath target/debug/ove) $(FRESH)/bin/pytest -q crates/ove-py/tests
 
 # The output layer for PyTorch, on the system's PyTorch (Debian's python3-torch): wheels of PyTorch are several gigabytes.
 TORCH := target/torch

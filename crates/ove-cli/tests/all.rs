@@ -10,6 +10,8 @@ mod embed;
 mod estimate;
 mod evaluate;
 mod generate;
+#[cfg(target_os = "linux")]
+mod hostile;
 mod inspect;
 mod names;
 mod overwriting;

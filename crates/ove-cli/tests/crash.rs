@@ -1,6 +1,6 @@
 //! Kills real training runs with SIGKILL at random moments, resumes them, and compares with an undisturbed run.
 //!
-//! `OVE_KILLS` sets the number of kills (default 20; `make crash` uses 200).
+//! `OVE_KILLS` sets the number of kills (default 8; `make test-all` uses 20 and `make crash` 200).
 
 use std::fs;
 use std::path::Path;
@@ -60,7 +60,7 @@ fn check_files(folder: &Path) {
 
 #[test]
 fn killed_at_random_moments_a_run_ends_in_the_same_bits() {
-    let kills: usize = std::env::var("OVE_KILLS").map_or(20, |number| number.parse().unwrap());
+    let kills: usize = std::env::var("OVE_KILLS").map_or(8, |number| number.parse().unwrap());
     let folder = TempDir::new().unwrap();
     let made = "generate shape --rows 4000 --features 300 --classes 60 --per-row 12 -o rows.xmc";
     assert!(start(folder.path(), made).wait().unwrap().success());
