@@ -68,10 +68,10 @@ vectorised! {
     }
 }
 
-/// Adds the products of the rows of A, or of Aᵀ, with a panel to its columns of C, whose rows are `width` numbers apart.
+/// Adds the products of the rows of A, or of Aᵀ, with a panel to its columns of C. Rows of C are `width` numbers apart.
 ///
-/// Four rows at a time, and the last ones singly. A closure for what differs would not be inlined into code for AVX2, which
-/// costs a factor of four.
+/// Four rows at a time, and the last ones singly. A closure for what differs would not be inlined into code for AVX2,
+/// which costs a factor of four.
 #[inline(always)]
 fn add_products<const TRANSPOSED: bool>(
     a: &[f32],

@@ -4,8 +4,8 @@
 //! p = σ(a + b s)        s = ln v, the log of the votes of trees, or log softmax
 //! ```
 //!
-//! A class is predicted if its p reaches a threshold. a, b and the threshold are fitted on held-out rows (`train::logistic`). As b is positive, classes keep their order; as s ≤ 0, no
-//! probability exceeds σ(a).
+//! A class is predicted if its p reaches a threshold. a, b and the threshold are fitted on held-out rows
+//! (`train::logistic`). As b is positive, classes keep their order; as s ≤ 0, no probability exceeds σ(a).
 
 use serde::{Deserialize, Serialize};
 

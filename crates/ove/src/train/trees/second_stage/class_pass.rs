@@ -191,10 +191,10 @@ impl<'a> Learner<'a> {
     }
 }
 
-/// The root g of g = Σ c σ(z − r g), by Newton's method, or bisection of a bracket where that makes too little progress.
+/// The root g of g = Σ c σ(z − r g), by Newton's method, or by bisection where that makes too little progress.
 ///
-/// Where σ is flat, Newton's method alone goes from one end of the bracket to the other and back: with one term of weight
-/// 1, z = 8.8 and r = 100 it alternates between 0 and .985, and the root is .109.
+/// Where σ is flat, Newton's method alone goes from one end of the bracket to the other and back: with one term of
+/// weight 1, z = 8.8 and r = 100 it alternates between 0 and .985, and the root is .109.
 fn root(terms: &[Term], r: f64) -> f64 {
     let largest = terms.iter().map(|term| term.weight).sum::<f64>();
     let (mut low, mut high) = (0.0, largest);
