@@ -19,3 +19,9 @@ macro_rules! choice {
     }};
 }
 pub(crate) use choice;
+
+/// Parses the number of answers, `--top`.
+pub fn top(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|&number| number > 0);
+    number.ok_or_else(|| format!("`top` must be at least 1, got {text}"))
+}

@@ -17,6 +17,8 @@ fn a_line_a_row() {
     }
     let best = dir.run("predict fruit.model fruit.svm --top 1").ok();
     assert!(best.lines().zip(&lines).all(|(line, fields)| line == fields[..2].join("\t")), "{best}");
+    let refused = dir.run("predict fruit.model fruit.svm --top 0").refused();
+    assert!(refused.contains("`top` must be at least 1, got 0"), "{refused}");
 }
 
 #[test]

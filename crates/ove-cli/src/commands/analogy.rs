@@ -6,6 +6,7 @@ use anyhow::Result;
 use ove::model::WordVectors;
 
 use super::similar::print_words;
+use crate::flags;
 
 /// Answer an analogy by word vectors: A is to B as C is to …
 ///
@@ -22,7 +23,7 @@ pub struct Args {
     /// The word to which the answer is the same
     c: String,
     /// Number of answers
-    #[arg(long, value_name = "K", default_value_t = 10)]
+    #[arg(long, value_name = "K", value_parser = flags::top, default_value_t = 10)]
     top: usize,
     /// Print the result as one JSON object
     #[arg(long)]

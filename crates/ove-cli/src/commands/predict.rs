@@ -12,7 +12,7 @@ use ove::io::write::predictions::{PredictedRow, PredictionFormat, Predictions};
 use serde_json::json;
 
 use crate::files;
-use crate::flags::{DataFlags, ThreadFlags};
+use crate::flags::{self, DataFlags, ThreadFlags};
 use crate::terminal::{note, printable};
 
 /// Number of rows that are predicted before their lines are written.
@@ -35,7 +35,7 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
     output: Option<PathBuf>,
     /// Number of classes per row [default: 5; with several labels per row, every class above the threshold]
-    #[arg(long, value_name = "K", conflicts_with = "threshold")]
+    #[arg(long, value_name = "K", value_parser = flags::top, conflicts_with = "threshold")]
     top: Option<usize>,
     /// Print every class with at least this probability [default with several labels per row: the one that held-out rows
     /// chose for F1]

@@ -10,7 +10,7 @@ use ove::io::read::{OnError, read_interactions};
 use ove::model::{Recommendation, Recommending};
 use serde_json::json;
 
-use crate::flags::ThreadFlags;
+use crate::flags::{self, ThreadFlags};
 use crate::terminal::{note, printable};
 
 /// Users whose recommendations are computed before their lines are written.
@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(long, value_name = "ITEM,…", value_delimiter = ',', conflicts_with = "users")]
     items: Vec<String>,
     /// Number of items per user
-    #[arg(long, value_name = "K", default_value_t = 10)]
+    #[arg(long, value_name = "K", value_parser = flags::top, default_value_t = 10)]
     top: usize,
     /// Interactions whose items are left out, instead of those of training; `none` to leave out no items
     #[arg(long, value_name = "FILE|none")]

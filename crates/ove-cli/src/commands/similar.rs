@@ -7,6 +7,7 @@ use ove::Model;
 use ove::model::{SimilarWord, WordVectors};
 use serde_json::json;
 
+use crate::flags;
 use crate::terminal::{printable, say};
 
 /// Find the items, or users, of a recommender, or the words of an embedding that are most similar to one
@@ -24,7 +25,7 @@ pub struct Args {
     #[arg(long, value_name = "USER", conflicts_with = "item")]
     user: Option<String>,
     /// Number of items or words
-    #[arg(long, value_name = "K", default_value_t = 10)]
+    #[arg(long, value_name = "K", value_parser = flags::top, default_value_t = 10)]
     top: usize,
     /// Print the result as one JSON object
     #[arg(long)]
