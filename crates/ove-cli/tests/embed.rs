@@ -60,6 +60,10 @@ fn words_are_embedded_and_asked_for() {
     assert_eq!((&found["similarities"][0]["covered"], &found["similarities"][0]["pairs"]), (&3.into(), &4.into()));
     contains(&dir.run("evaluate m --analogies questions.txt").ok(), "semantic");
     contains(&dir.run("inspect m").ok(), "68 classes");
+    dir.create("rows", "1 0:1\n");
+    for words in ["predict m rows", "evaluate m rows", "serve m --listen 127.0.0.1:0", "train rows -o n --from m"] {
+        contains(&dir.run(words).refused(), "the model is an embedding, which has vectors of words");
+    }
 
     // What is exported is read back, in each form, with the same neighbours.
     let expected = dir.run("similar m river3.1 --top 5").ok();

@@ -63,6 +63,7 @@ pub fn run(args: Args) -> Result<()> {
     let inputs = [("the model", Some(&args.model)), ("the data", Some(path))];
     files::separate(&[("--report", args.report.as_ref())], &inputs)?;
     let model = Model::load(&args.model)?;
+    model.check_predicts_rows()?;
     if model.card.recommender.is_some() {
         return recommender::run(&args, path, &model);
     }

@@ -66,6 +66,7 @@ pub fn run(args: Args) -> Result<()> {
     let format = args.output.as_deref().map(PredictionFormat::of).transpose()?;
     let start = Instant::now();
     let model = Model::load(&args.model)?;
+    model.check_predicts_rows()?;
     let pieces = args.input.pieces(&model, &args.data)?;
     let mut run = Run::new(&args, &model);
     match args.output.as_deref().zip(format) {

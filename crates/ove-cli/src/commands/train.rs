@@ -170,6 +170,7 @@ struct Plan {
 impl Plan {
     fn read(args: &Args, text_options: &TextOptions) -> Result<Self> {
         let from = args.from.as_deref().map(Model::load).transpose()?;
+        from.as_ref().map_or(Ok(()), Model::check_predicts_rows)?;
         let names = args.names.read()?;
         let (text, mut data) = match (&from, &args.cache) {
             (Some(from), _) => args.input.read_more(&args.data, from)?,

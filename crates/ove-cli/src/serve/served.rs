@@ -37,6 +37,7 @@ impl Served {
     pub fn load(model: &Path, names: Option<&Path>) -> Result<Self> {
         let title = model.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let model = Model::map(model)?;
+        model.check_predicts_rows()?;
         let names = names.map(|path| label_names::read(path)?.of(&model.card.classes)).transpose()?;
         let (features, card) = Default::default();
         Ok(Served { model, title, names, features, card })

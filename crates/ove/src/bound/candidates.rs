@@ -1,19 +1,20 @@
 //! The objectives of embeddings: a label among candidates that are drawn from a fixed distribution.
 //!
-//! A word x predicts a neighbour y among K words. Its scores are s_m = u_x·v_m. Neighbours are compared with k negatives
-//! m, drawn from a distribution q; N draws that many pairs share stand for k each, with the weight w = k/N:
+//! A word x predicts a neighbour y among K words. Its scores are s_m = u_x·v_m. Neighbours are compared with k
+//! negatives m, drawn from a distribution q; N draws that many pairs share stand for k each, with the weight w = k/N:
 //!
 //! ```text
 //! one-vs-each         − w Σ_n log(1 + e^{s_n − s_y})
 //! sampled-softmax     − log(1 + Z e^{−s_y})                         Z = w Σ_n e^{s_n}
-//! normalised          1 − log(Z_x + e^{s_y}) + s_y − (Z + e^{s_y}) / (Z_x + e^{s_y})      for every Z_x
+//! normalised          1 − log t + s_y − (Z + e^{s_y}) / t           for every t; it is t = Z_x + e^{s_y}
 //! negative-sampling   log σ(s_y) + w Σ_n log σ(−s_n)
 //! ```
 //!
-//! Sampled softmax is the log probability of y among itself and the candidates; one-vs-each bounds it from below, term by
-//! term (eq. 4 of the paper); the normalised bound is linear in Z, so that its samples are unbiased, and tight where Z_x is
-//! the Z of all words. Negative sampling is the usual objective of word2vec. The maximum of each over all s is at
-//! s_y = log p(y|x)/q(y) + c_x: with the bias log q(y), which is not learnt, the softmax over all words is p(y|x).
+//! Sampled softmax is the log probability of y among itself and the candidates; one-vs-each bounds it from below, term
+//! by term (eq. 4 of the paper); the normalised bound is linear in Z, so that its samples are unbiased, and tight
+//! where Z_x is the Z of all words. Its derivatives are those at the t that a step starts with. Negative sampling is
+//! the usual objective of word2vec. The maximum of each over all s is at s_y = log p(y|x)/q(y) + c_x: with the bias
+//! log q(y), which is not learnt, the softmax over all words is p(y|x).
 //!
 //! A draw that happens to be y counts as any other: its distribution is q whatever y is, which the above relies on.
 
@@ -191,6 +192,13 @@ mod tests {
         (0..count).map(|_| 2.0 * random.normal() as f32).collect()
     }
 
+    /// The normalised bound at one t per label.
+    fn normalised_at(ts: &[f64], labels: &[f32], negatives: &[f32], weight: f64) -> f64 {
+        let z = weight * negatives.iter().map(|&n| f64::from(n).exp()).sum::<f64>();
+        let terms = labels.iter().map(|&y| f64::from(y)).zip(ts);
+        terms.map(|(y, t)| 1.0 - t.ln() + y - (z + y.exp()) / t).sum()
+    }
+
     /// Derivatives beside finite differences of the value in 64 bits, also with many and with few negatives.
     #[test]
     fn derivatives_are_those_of_the_value() {
@@ -208,8 +216,13 @@ mod tests {
                     rate: 0.0,
                 });
                 assert!((kept - KEPT).abs() < 1e-6);
-                let value =
-                    |labels: &[f32], negatives: &[f32]| objective.value(labels, negatives, f64::from(weight), KEPT);
+                let ts: Vec<f64> = labels.iter().map(|&y| f64::from(KEPT).exp() + f64::from(y).exp()).collect();
+                let value = |labels: &[f32], negatives: &[f32]| match objective {
+                    EmbeddingObjective::Normalised => normalised_at(&ts, labels, negatives, f64::from(weight)),
+                    _ => objective.value(labels, negatives, f64::from(weight), KEPT),
+                };
+                let reported = objective.value(&labels, &negatives, f64::from(weight), KEPT);
+                assert!((value(&labels, &negatives) - reported).abs() < 1e-9, "{objective}");
                 let h = 1e-2;
                 for at in 0..pairs + draws {
                     let moved = |by: f32| {

@@ -387,17 +387,17 @@ fn draws_for(options: &EmbeddingOptions) -> usize {
 }
 
 fn check_words(words: &WordCounts, options: &EmbeddingOptions) -> Result<()> {
+    if words.least() > options.min_count {
+        return Err(Error::Mismatch(format!(
+            "the distinct words exceed the memory budget: words with up to {} occurrences were dropped; raise \
+             `memory` or `min-count`",
+            words.least() - 1
+        )));
+    }
     if words.words().is_empty() {
         return Err(Error::Mismatch(format!(
             "no word of the text occurs `min-count` = {} times; lower it, or give a longer text",
             options.min_count
-        )));
-    }
-    if words.least() > options.min_count {
-        return Err(Error::Mismatch(format!(
-            "the distinct words exceed the memory budget: words with fewer than {} occurrences were dropped; raise \
-             `memory` or `min-count`",
-            words.least()
         )));
     }
     Ok(())
