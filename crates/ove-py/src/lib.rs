@@ -10,6 +10,7 @@ mod settings;
 mod text;
 mod train;
 mod watch;
+mod word_vectors;
 
 use pyo3::prelude::*;
 
@@ -27,4 +28,6 @@ mod _ove {
     use super::text::{TextRows, fit_text};
     #[pymodule_export]
     use super::train::{many_classes, train};
+    #[pymodule_export]
+    use super::word_vectors::{WordVectors, fit_words};
 }

@@ -13,7 +13,7 @@ import pytest
 import ove
 
 
-# scikit-learn, SciPy and tqdm have no types, and PyTorch and matplotlib need not be installed; every other module must
+# scikit-learn, SciPy, tqdm and gensim have no types, and PyTorch and matplotlib need not be installed; every other module must
 # be found.
 TYPES = """
 [mypy]
@@ -21,7 +21,7 @@ strict = true
 # available_if of scikit-learn
 disallow_untyped_decorators = false
 
-[mypy-sklearn.*,scipy.*,tqdm.*,torch.*,matplotlib.*]
+[mypy-sklearn.*,scipy.*,tqdm.*,torch.*,matplotlib.*,gensim.*]
 ignore_missing_imports = true
 """
 

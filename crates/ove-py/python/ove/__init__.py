@@ -8,8 +8,9 @@
 [['cat', 'dog']]
 
 `OneVsEachClassifier` takes rows of numbers, `TextClassifier` texts, `CategoricalEstimator` no features; they are
-estimators of scikit-learn. `Recommender` recommends items to users, and `ove.evaluation` measures how well. `load` reads a model that `save` or the command line wrote. `log_softmax_bound` gives the
-bounds for scores from other models, and `ove.plot` shows the course of training and the calibration of probabilities.
+estimators of scikit-learn. `Recommender` recommends items to users, and `ove.evaluation` measures how well. `WordVectors`
+learns vectors of words. `load` reads a model that `save` or the command line wrote. `log_softmax_bound` gives the bounds for
+scores from other models, and `ove.plot` shows the course of training and the calibration of probabilities.
 """
 
 from importlib.metadata import version
@@ -22,6 +23,7 @@ from ove._doubts import DataWarning
 from ove._load import load
 from ove._recommender import Recommender
 from ove._text import TextClassifier
+from ove._word_vectors import WordVectors
 
 __version__ = version("ove")
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "OneVsEachClassifier",
     "Recommender",
     "TextClassifier",
+    "WordVectors",
     "evaluation",
     "load",
     "log_softmax_bound",

@@ -123,7 +123,7 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             )
         targets = targets_of(y, np.unique(classes) if earlier is None else self.classes_)
         before = getattr(self, "history_", None)
-        once = {} if _are_trees(self) else {"solver": "stochastic", "epochs": 1}
+        once: dict[str, Any] = {} if _are_trees(self) else {"solver": "stochastic", "epochs": 1}
         self._train(Examples(X, targets, sample_weight), earlier, **once)
         if before is not None and len(before["updates"]):
             updates = before["updates"][-1] + self.history_["updates"]

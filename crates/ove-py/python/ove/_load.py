@@ -15,11 +15,12 @@ from ove._classifier import OneVsEachClassifier
 from ove._recommender import Recommender
 from ove._settings import params_of
 from ove._text import TextClassifier
+from ove._word_vectors import WordVectors
 
 
 def load(
     path: str | os.PathLike[str], *, labels: Literal["int", "str"] | None = None
-) -> OneVsEachClassifier | TextClassifier | Recommender:
+) -> OneVsEachClassifier | TextClassifier | Recommender | WordVectors:
     """Reads a model that `save` or the command line wrote.
 
     Parameters
@@ -30,13 +31,16 @@ def load(
 
     Returns
     -------
-    OneVsEachClassifier, TextClassifier or Recommender
-        A `TextClassifier` if the model was trained on texts, a `Recommender` if on interactions. Its parameters are the
-        settings that the model was trained with.
+    OneVsEachClassifier, TextClassifier, Recommender or WordVectors
+        A `TextClassifier` if the model was trained on texts, a `Recommender` if on interactions, `WordVectors` if it is an
+        embedding. Its parameters are the settings that the model was trained with.
     """
     model = _ove.Model.load(path)
-    if json.loads(model.card()).get("recommender") is not None:
+    kinds = json.loads(model.card())
+    if kinds.get("recommender") is not None:
         return Recommender.load(path)
+    if kinds.get("embedding") is not None:
+        return WordVectors.load(path)
     estimator: Any = OneVsEachClassifier()
     card = estimator._take(model, np.empty(0))
     classes = _labels(card["classes"], labels)

@@ -1,7 +1,7 @@
 """The private half of the package, in Rust: arrays in, arrays out."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -13,10 +13,12 @@ __all__ = [
     "Model",
     "Recommender",
     "TextRows",
+    "WordVectors",
     "defaults",
     "estimate",
     "fit_recommender",
     "fit_text",
+    "fit_words",
     "log_softmax_bound",
     "many_classes",
     "train",
@@ -90,6 +92,34 @@ class Recommender:
     def set_users(self, users: Sequence[int], data: Interactions) -> None: ...
     def set_items(self, items: Sequence[int], data: Interactions) -> None: ...
 
+@final
+class WordVectors:
+    @staticmethod
+    def of_model(model: Model) -> WordVectors: ...
+    @staticmethod
+    def open(path: str | os.PathLike[str]) -> WordVectors | None: ...
+    @staticmethod
+    def of_table(words: Sequence[str], vectors: npt.NDArray[np.float32]) -> WordVectors: ...
+    def words(self) -> list[str]: ...
+    def vectors(self) -> npt.NDArray[np.float32]: ...
+    def vector(self, word: str) -> npt.NDArray[np.float32] | None: ...
+    def most_similar(
+        self, positive: Sequence[str], negative: Sequence[str], count: int
+    ) -> list[tuple[str, float]]: ...
+    def similarity(self, a: str, b: str) -> float: ...
+    def analogies(
+        self, path: str | os.PathLike[str], limit: int | None, threads: int
+    ) -> tuple[list[tuple[str, int, int, int]], float]: ...
+    def similarities(self, path: str | os.PathLike[str]) -> tuple[float, int, int]: ...
+    def export(self, path: str | os.PathLike[str], format: str) -> None: ...
+
+def fit_words(
+    path: str | os.PathLike[str] | None,
+    sentences: Iterable[Sequence[str]],
+    settings: str,
+    threads: int,
+    progress: Callable[[float, float | None], None] | None,
+) -> Model: ...
 def fit_text(texts: Sequence[str], settings: str, threads: int) -> TextRows: ...
 def train(
     rows: Matrix,
