@@ -271,3 +271,86 @@ vectorised! {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Noise, Parts, Vectors};
+    use super::*;
+    use crate::bound::EmbeddingObjective;
+    use crate::options::EmbeddingOptions;
+    use crate::platform::matrix::PANEL;
+    use crate::text::WordCounts;
+
+    const WORDS: usize = 9;
+    const COUNTS: [u64; WORDS] = [9, 8, 7, 6, 5, 4, 3, 2, 1];
+
+    /// The tables of words and of neighbours. They have fewer rows than stripes, so that the rows are in order.
+    fn tables() -> [Vectors; 2] {
+        let mut random = Stream::of(&[4]);
+        [0, 1].map(|_| {
+            let mut table = Vectors::zero(WORDS, PANEL);
+            table.numbers[..WORDS * PANEL].iter_mut().for_each(|x| *x = 0.5 * random.normal() as f32);
+            table
+        })
+    }
+
+    /// Sentences of three words, each of which has two neighbours.
+    fn text() -> Positions {
+        let mut random = Stream::of(&[6]);
+        let mut text = Positions::default();
+        for (before, after) in [(0, 2), (1, 1), (2, 0)].repeat(8) {
+            text.words.push(random.below(WORDS as u64) as u32);
+            text.before.push(before);
+            text.after.push(after);
+        }
+        text
+    }
+
+    fn computed([inputs, outputs]: &[Vectors; 2], objective: EmbeddingObjective, cbow: bool) -> Segment {
+        let words = WordCounts::new((0..WORDS).map(|n| n.to_string()).collect(), COUNTS.to_vec());
+        let run = Settings {
+            inputs,
+            outputs,
+            normalisers: &[f32::NAN; WORDS],
+            parts: &Parts::new(&words, &EmbeddingOptions::default()),
+            noise: &Noise::new(&COUNTS),
+            objective,
+            cbow,
+            draws: PANEL,
+            weight: 5.0 / PANEL as f32,
+        };
+        let mut segment = Segment::default();
+        // The first and the last sentence are cut: neighbours lie outside of the positions.
+        segment.compute(&run, &text(), &Place { positions: 4..20, key: [1, 2, 3, 4], rate: 1.0, measured: true });
+        segment
+    }
+
+    /// The gradient of every row that the segment visits, beside finite differences of the objective that it reports.
+    #[test]
+    fn gradients_are_those_of_the_objective() {
+        for (objective, cbow) in EmbeddingObjective::ALL.iter().flat_map(|&one| [(one, false), (one, true)]) {
+            let mut tables = tables();
+            let segment = computed(&tables, objective, cbow);
+            for (number, rows) in [&segment.inputs, &segment.outputs].into_iter().enumerate() {
+                // With CBOW each of two neighbours takes the step of their mean.
+                let scale = if cbow && number == 0 { 2.0 } else { 1.0 };
+                for at in (0..WORDS * PANEL).step_by(7) {
+                    let visits = rows.visits.iter().flatten().filter(|&&(row, _)| row as usize == at / PANEL);
+                    let found: f32 = visits.map(|&(_, slot)| rows.gradients[slot as usize * PANEL + at % PANEL]).sum();
+                    let h = 1e-2;
+                    let mut moved = |by: f32| {
+                        tables[number].numbers[at] += by;
+                        let value = computed(&tables, objective, cbow).value.0;
+                        tables[number].numbers[at] -= by;
+                        value
+                    };
+                    let expected = scale * (moved(h) - moved(-h)) / f64::from(2.0 * h);
+                    assert!(
+                        (f64::from(found) - expected).abs() < 5e-3 * (1.0 + expected.abs()),
+                        "{objective}, CBOW {cbow}, table {number}, {at}: {found} {expected}"
+                    );
+                }
+            }
+        }
+    }
+}
