@@ -146,7 +146,7 @@ def test_stems(texts, tmp_path):
     model.save(tmp_path / "model")
     again = ove.load(tmp_path / "model")
     assert again.stem == "english" and (again.predict(texts[0]) == model.predict(texts[0])).all()
-    with pytest.raises(ValueError, match="`stem` must be one of arabic, danish, .*, got "):
+    with pytest.raises(ValueError, match="`stem` must be one of auto, arabic, danish, .*, got "):
         ove.TextClassifier(stem="klingon").fit(*texts)
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ove import _ove
 from ove._classifier import OneVsEachClassifier
 from ove._recommender import Recommender
-from ove._settings import params_of
+from ove._settings import TEXT, params_of
 from ove._text import TextClassifier
 from ove._word_vectors import WordVectors
 
@@ -45,7 +45,8 @@ def load(
     card = estimator._take(model, np.empty(0))
     classes = _labels(card["classes"], labels)
     if card.get("text") is not None:
-        text = card["text"]
+        # Whether kinds of terms are kept apart follows from the other settings.
+        text = {name: value for name, value in card["text"].items() if name in TEXT}
         estimator = TextClassifier(**{**text, "chars": text["chars"] and tuple(text["chars"])})
     else:
         estimator.n_features_in_ = model.features
