@@ -25,7 +25,10 @@ const FREQUENT: [(Language, &[&str]); 15] = [
 /// Number of texts that are looked at, spread evenly.
 const TEXTS: usize = 2000;
 
-/// A language is found if at least one word in this many is one of its frequent ones, ...
+/// A language is found if at least this many words are among its frequent ones, ...
+const FEWEST: usize = 3;
+
+/// ... which is at least one word in this many, ...
 const ONE_IN: usize = 20;
 
 /// ... and this many times as many as of any other language, in percent.
@@ -45,8 +48,9 @@ pub(super) fn detect(texts: &[&str]) -> Option<Language> {
     }
     let best = (0..FREQUENT.len()).max_by_key(|&at| (counts[at], std::cmp::Reverse(at)))?;
     let second = (0..FREQUENT.len()).filter(|&at| at != best).map(|at| counts[at]).max()?;
-    let stands_out = counts[best] * ONE_IN >= words.max(ONE_IN) && counts[best] * 100 >= second * LEAD;
-    stands_out.then_some(FREQUENT[best].0)
+    let is_common = counts[best] >= FEWEST && counts[best] * ONE_IN >= words;
+    let stands_out = counts[best] * 100 >= second * LEAD;
+    (is_common && stands_out).then_some(FREQUENT[best].0)
 }
 
 #[cfg(test)]
