@@ -112,7 +112,7 @@ fn stems_and_tokens() {
     );
     contains(&dir.run("inspect m --class house").ok(), "  hous\n");
     assert_eq!(dir.run("inspect m --json").json()["options"]["text"]["stem"], "english");
-    contains(&dir.run("train titles.tsv -o m --stem klingon").refused(), "[possible values: arabic, danish,");
+    contains(&dir.run("train titles.tsv -o m --stem klingon").refused(), "[possible values: auto, arabic, danish,");
     dir.create("tokens.tsv", "C++ C\tcode\nc rust\tcode\nC d\tvitamin\nD C\tvitamin\n");
     dir.run(&format!("train tokens.tsv -o m --tokens {flags}")).ok();
     let shown = dir.run("inspect m --class vitamin").ok();
