@@ -74,7 +74,7 @@ class Recommender(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
     >>> import numpy as np, ove, scipy.sparse as sp
     >>> user_items = sp.csr_matrix(np.kron(np.eye(2), np.ones((4, 3))))     # two groups of users, each with its items
     >>> user_items[0, 2] = 0
-    >>> model = ove.Recommender(rank=2, epochs=20).fit(user_items, show_progress=False)
+    >>> model = ove.Recommender(rank=8, epochs=100).fit(user_items, show_progress=False)
     >>> ids, scores = model.recommend(0, user_items[0], N=1)
     >>> ids.tolist()
     [2]
