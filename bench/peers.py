@@ -5,8 +5,9 @@
     python bench/peers.py --rows 20000 --tasks titles-all    # a quick look
     python bench/peers_report.py                             # the table and the plots of what is there
 
-Tasks are {titles, eurlex} × {all, first}: every label of a row, or only its first; and places: names to cities, by characters. Part `features`: everyone gets the same tf-idf file,
-written by `ove convert`. Part `raw`: everyone starts from the text with what suits it best: words and pairs of words.
+Tasks are {titles, eurlex} × {all, first}: every label of a row, or only its first; places: names to cities, by characters; and with --fresh
+those of fresh.py, on which no setting was chosen. Part `features`: everyone gets the same tf-idf file, written by `ove convert`. Part `raw`:
+everyone starts from the text with what suits it best: words and pairs of words.
 
 One run is two processes, train and predict, each with all cores and a time limit. Four clocks are kept: the whole process
 (`wall_seconds`: start, imports, reading, work, writing), within it `read_seconds` and `train_seconds` or `predict_seconds`, which exclude
@@ -38,15 +39,19 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Iterator
 
+import fresh
 from settings import PARTS, SETTINGS, Setting
 
 HERE = Path(__file__).resolve().parent
 DATA = Path(os.environ.get("OVE_DATA", HERE.parent.parent / "shared" / "data"))
 OVE = os.environ.get("OVE", str(HERE.parent / "target" / "release" / "ove"))
 TASKS = ("titles-all", "titles-first", "eurlex-all", "eurlex-first", "places-first")
+FRESH = ("wordnet-first", "wordnet-all", "icd-first", "cities-first")
 PEERS = tuple(dict.fromkeys(setting.peer for setting in SETTINGS))
 FOLDER = {"titles": "yso-titles", "eurlex": "eurlex57k", "places": "geonames"}
-MIN_DF = {"titles": "2", "eurlex": "5", "places": "2"}
+MIN_DF = {"titles": "2", "eurlex": "5", "places": "2", "wordnet": "2", "icd": "2", "cities": "2"}
+NAMES = ("places", "cities")
+"""Texts that are names, which have n-grams of characters as features in both parts."""
 CHARS = ["--ngrams", "0", "--chars", "3-5"]
 NGRAMS = {"features": "1", "raw": "2"}
 OWN_FORM = {"fasttext", "vw"}
@@ -80,7 +85,11 @@ class Task:
 def make(task: Task, rows: int | None) -> None:
     """Everything the runs read; a file that is there is kept."""
     task.folder.mkdir(parents=True, exist_ok=True)
-    source = DATA / FOLDER[task.data]
+    if task.data in fresh.NAMES:
+        source = task.folder.parent / task.data
+        fresh.make(task.data, source)
+    else:
+        source = DATA / FOLDER[task.data]
     for which in ("train", "test"):
         cut(source / f"{which}.tsv.gz", task.file(which, "tsv"), rows)
     if not task.file("train").exists():
@@ -107,7 +116,7 @@ def convert(task: Task) -> None:
     made = {which: task.file(which, "made") for which in ("train", "test")}
     command = [OVE, "convert", task.file("train", "tsv"), "-o", made["train"]]
     command += ["--test", task.file("test", "tsv"), "--test-output", made["test"]]
-    command += ["--min-df", MIN_DF[task.data], *(CHARS if task.data == "places" else ["--ngrams", NGRAMS[task.part]])]
+    command += ["--min-df", MIN_DF[task.data], *(CHARS if task.data in NAMES else ["--ngrams", NGRAMS[task.part]])]
     command += ["--first-label"] if task.labels == "first" else []
     if subprocess.run([str(word) for word in command], check=False).returncode:
         sys.exit(f"{OVE} convert could not make the features of {task.name}")
@@ -378,13 +387,14 @@ def combine(out: Path) -> None:
     """results.json: every run that is there, in the order of the tasks and the settings."""
     order = {(setting.peer, setting.name): i for i, setting in enumerate(SETTINGS)}
     runs = [json.loads(path.read_text()) for path in (out / "runs").glob("*.json")]
-    runs.sort(key=lambda r: (PARTS.index(r["part"]), TASKS.index(r["task"]), order.get((r["peer"], r["setting"]), 99)))
+    runs.sort(key=lambda r: (PARTS.index(r["part"]), (*TASKS, *FRESH).index(r["task"]), order.get((r["peer"], r["setting"]), 99)))
     write(out / "results.json", {"machine": machine(), "nlpd_rows": NLPD_ROWS, "runs": runs})
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=TASKS)
+    parser.add_argument("--tasks", nargs="+", choices=(*TASKS, *FRESH))
+    parser.add_argument("--fresh", action="store_true", help="the tasks of fresh.py")
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=PEERS)
     parser.add_argument("--only", nargs="+", metavar="NAME", help="only the settings whose name starts with one of these")
     parser.add_argument("--part", choices=PARTS, help="only this one")
@@ -398,14 +408,15 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     args = arguments()
-    if not DATA.exists():
+    tasks = args.tasks or (FRESH if args.fresh else TASKS)
+    if not DATA.exists() and not set(tasks) <= set(FRESH):
         sys.exit(f"skipped: {DATA} is not there")
     if not Path(OVE).exists():
         sys.exit(f"{OVE} is not there: cargo build --release, or set OVE")
     (args.out / "runs").mkdir(parents=True, exist_ok=True)
     for part in [args.part] if args.part else PARTS:
-        for name in args.tasks:
-            if part == "raw" and name.startswith("places"):
+        for name in tasks:
+            if part == "raw" and name.startswith(NAMES):
                 continue  # the same features: n-grams of characters
             task = Task(name, part, args.out / "data" / f"{name}-{part}-{args.rows or 'all'}")
             make(task, args.rows)
