@@ -74,15 +74,54 @@ fn words_are_embedded_and_asked_for() {
     contains(&dir.run("export m -o m").refused(), "must not be one of the inputs");
 }
 
+/// Vectors of any form are the start of factored scores of texts.
+#[test]
+fn texts_are_classified_from_vectors() {
+    let dir = countries();
+    dir.run(&format!("embed text.txt -o m {SETTINGS}")).ok();
+    let mut rows = String::new();
+    for n in 0..60 {
+        writeln!(rows, "capital{} of unseen {n}\t{}", n % 12, ["few", "many"][n % 12 / 6]).unwrap();
+    }
+    dir.create("rows.tsv", &rows);
+    let train = |more: &str| dir.run(&format!("train rows.tsv -o n --epochs 3 {more}"));
+    for format in ["word2vec", "word2vec-binary", "glove"] {
+        dir.run(&format!("export m -o {format} --format {format}")).ok();
+    }
+    let mut models = Vec::new();
+    for vectors in ["m", "word2vec", "word2vec-binary", "glove"] {
+        contains(&train(&format!("--vectors {vectors} --scores factored")).stderr, "12 of 14 features start at");
+        models.push(dir.bytes("n"));
+    }
+    assert!(models.windows(2).all(|pair| pair[0] == pair[1]));
+    // Vectors imply factored scores of their rank.
+    let found = train("--vectors m --json").json();
+    assert_eq!(found["features"], 14);
+    assert!(dir.bytes("n") == models[0]);
+    for (more, message) in [
+        ("--vectors none", "none: "),
+        ("--vectors m --rank 8", "`rank` must be 16, as for the vectors of words, got 8"),
+        ("--vectors m --scores trees", "vectors of words are the start of factored scores"),
+        ("--vectors m --hash 64", "features have no names"),
+        ("--vectors m --from n", "cannot be used with"),
+    ] {
+        contains(&train(more).refused(), message);
+    }
+}
+
 #[test]
 fn a_stopped_run_is_resumed_to_the_same_model() {
-    let dir = countries();
-    let embed =
-        |more: &str| dir.run(&format!("embed text.txt {SETTINGS} --checkpoint kept --checkpoint-every 1epoch {more}"));
+    for kind in ["", "--subwords 3-5 --buckets 1000", "--cbow"] {
+        killed_and_resumed(&countries(), kind);
+    }
+}
+
+fn killed_and_resumed(dir: &Dir, kind: &str) {
+    let command = format!("embed text.txt {SETTINGS} {kind} --checkpoint kept");
+    let embed = |more: &str| dir.run(&format!("{command} --checkpoint-every 1epoch {more}"));
     embed("-o whole --threads 1").ok();
     assert!(dir.files_in("kept").is_empty(), "checkpoints of a run that has ended are removed");
-    let mut child =
-        dir.command(&format!("embed text.txt -o killed {SETTINGS} --checkpoint kept --checkpoint-every 0.001s"));
+    let mut child = dir.command(&format!("{command} -o killed --checkpoint-every 0.001s"));
     let mut child = child.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
     let start = std::time::Instant::now();
     while dir.files_in("kept").is_empty() && child.try_wait().unwrap().is_none() {
@@ -92,7 +131,7 @@ fn a_stopped_run_is_resumed_to_the_same_model() {
     let _ = child.kill();
     child.wait().unwrap();
     embed("-o whole2 --threads 2 --resume").ok();
-    assert!(dir.bytes("whole2") == dir.bytes("whole"));
+    assert!(dir.bytes("whole2") == dir.bytes("whole"), "{kind}");
 }
 
 #[test]

@@ -14,11 +14,12 @@ use crate::model::Model;
 use crate::rows::Matrix;
 use crate::settings;
 use crate::watch::{Pulse, Report, watched};
+use crate::word_vectors::WordVectors;
 
 /// Trains a model. The labels of row n are `labels[offsets[n]:offsets[n + 1]]`, which index `classes`.
 ///
 /// The last `name_rows` rows are names of classes. `start` is a model to go on from, whose settings hold where none are
-/// given. `tune_on` are rows with label offsets and labels for choosing settings, in place of held-out rows.
+/// given; `vectors` are vectors of words as the start of factored scores. `tune_on` are rows with label offsets and labels for choosing settings, in place of held-out rows.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "called from one place, in Python")]
 pub fn train(
@@ -34,6 +35,7 @@ pub fn train(
     settings: &str,
     threads: usize,
     start: Option<&Model>,
+    vectors: Option<&WordVectors>,
     tune_on: Option<(Matrix<'_>, PyReadonlyArray1<'_, i64>, PyReadonlyArray1<'_, u32>)>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Model> {
@@ -63,7 +65,9 @@ pub fn train(
             let mut examples = Examples::new(rows, &labels, &row_weights, classes.len());
             examples.name_rows = name_rows;
             let data = FitData { examples, classes: &classes, feature_names: &feature_names, bytes_on_disk: 0 };
-            let start = FitStart { from, text, label_names, tune_on: tune_on.as_ref(), ..FitStart::default() };
+            let vectors = vectors.map(|vectors| &vectors.inner);
+            let tune_on = tune_on.as_ref();
+            let start = FitStart { from, vectors, text, label_names, tune_on, ..FitStart::default() };
             let watch = &mut |event: Event<'_>| follow(pulse, event);
             let model = ove::with_threads(threads, || ove::fit_with(data, &options, start, watch));
             model.and_then(|model| model).map_err(exception)

@@ -24,7 +24,7 @@ type Section = (String, usize, usize, usize);
 /// Words with their vectors.
 #[pyclass(frozen, module = "ove._ove")]
 pub struct WordVectors {
-    inner: ove::model::WordVectors,
+    pub inner: ove::model::WordVectors,
 }
 
 /// Trains an embedding on a file, or on lists of words.
@@ -105,6 +105,11 @@ impl WordVectors {
     /// The words.
     fn words(&self) -> &[String] {
         self.inner.words()
+    }
+
+    /// Length of the vectors.
+    fn rank(&self) -> usize {
+        self.inner.rank()
     }
 
     /// A vector per word.

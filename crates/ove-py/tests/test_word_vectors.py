@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 import ove
 
@@ -146,6 +147,33 @@ def test_gensim_gives_the_same_answers(vectors, questions, tmp_path):
         for section, part in zip(sections, parts, strict=False):
             right, wrong = len(part["correct"]), len(part["incorrect"])
             assert (section["correct"], section["covered"]) == (right, right + wrong)
+
+
+def test_texts_are_classified_from_vectors(vectors, tmp_path):
+    texts = [f"capital{n % COUNTRIES} river{n % COUNTRIES}.0 of unseen {n}" for n in range(60)]
+    labels = ["few" if n % COUNTRIES < COUNTRIES // 2 else "many" for n in range(60)]
+    # So small a rate leaves the vectors where they start.
+    settings = {"tokens": True, "epochs": 1, "learning_rate": 1e-9}
+    vectors.save(tmp_path / "model")
+    vectors.export(tmp_path / "vectors.txt", "glove")
+    models = [ove.TextClassifier(vectors=given, **settings).fit(texts, labels) for given in (vectors, str(tmp_path / "model"), tmp_path / "vectors.txt")]
+    probabilities = [model.predict_proba(texts) for model in models]
+    assert (probabilities[0] == probabilities[1]).all() and (probabilities[0] == probabilities[2]).all()
+    assert models[0].settings_["scores"] == "factored" and models[0].settings_["rank"] == 16
+    assert not (probabilities[0] == ove.TextClassifier(rank=16, **settings).fit(texts, labels).predict_proba(texts)).all()
+    # Fitted vectors stay fitted in a copy, as cross-validation makes them.
+    copy = clone(models[0])
+    assert copy.vectors is vectors and (copy.fit(texts, labels).predict_proba(texts) == probabilities[0]).all()
+    assert ove.TextClassifier(vectors=vectors, tokens=True, epochs=30).fit(texts, labels).score(texts, labels) > 0.9
+    for given, message in [
+        ({"vectors": vectors, "rank": 8}, "`rank` must be 16"),
+        ({"vectors": vectors, "scores": "trees"}, "start of factored scores"),
+        ({"vectors": 3}, "`vectors` must be WordVectors or the path of a file, got 3"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            ove.TextClassifier(**given).fit(texts, labels)
+    with pytest.raises(NotFittedError):
+        ove.TextClassifier(vectors=ove.WordVectors()).fit(texts, labels)
 
 
 def test_without_gensim_the_error_says_what_to_install(vectors, monkeypatch):

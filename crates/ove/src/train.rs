@@ -34,6 +34,7 @@ mod stochastic;
 mod training;
 mod trees;
 pub(crate) mod validation;
+mod word_start;
 
 pub use choice::Compared;
 pub use embedding::{EmbeddingEvent, EmbeddingTraining, WatchEmbedding, fit_embedding};

@@ -4,9 +4,10 @@ use std::fs;
 use std::ops::ControlFlow;
 
 use ove::bound::Objective;
+use ove::model::WordVectors;
 use ove::platform::random::Stream;
 use ove::scores::Factored;
-use ove::train::{FitStart, Start, Training};
+use ove::train::{Event, FitStart, Start, Training};
 use ove::{Dataset, Error, Examples, Model, Row, Scores, evaluate, fit_with, with_threads};
 use serde_json::{Value, json};
 
@@ -428,4 +429,76 @@ fn vectors_have_nothing_to_prune() {
     let refused = model.prune(0.1).unwrap_err().to_string();
     assert_eq!(refused, "`prune` must be left out for factored scores, got 0.1");
     assert_eq!(model.to_bytes(), bytes);
+}
+
+/// Six texts of two classes, and vectors of two of their words.
+fn words() -> (Dataset, ove::text::Text, WordVectors) {
+    let texts = ["red rose here", "red poppy", "red tulip", "blue sky", "blue sea here", "blue lake"];
+    let (text, rows) =
+        ove::text::Text::fit(&ove::text::TextOptions { min_df: 1, ..Default::default() }, &texts).unwrap();
+    let mut data = Dataset::new(rows.features(), ["warm", "cold"].map(str::to_owned).to_vec());
+    for n in 0..texts.len() {
+        let row = rows.rows().row(n);
+        row.indices.iter().zip(row.values).for_each(|(&feature, &value)| data.push_entry(feature, value));
+        data.end_row(&[(n / 3) as u32]);
+    }
+    let names = ["sea", "unseen", "red"].map(str::to_owned).to_vec();
+    (data, text, WordVectors::new(names, 3, vec![0.0, 3.0, -4.0, 1.0, 1.0, 1.0, 2.0, 0.0, 0.0]).unwrap())
+}
+
+/// A feature that is one of the words starts at its vector, at the length that random vectors have; the others start as
+/// without vectors.
+#[test]
+fn features_start_at_vectors_of_words() {
+    let (data, text, vectors) = words();
+    // So small a rate leaves the vectors where they start.
+    let options = options(json!({ "rank": 3, "epochs": 1, "learning_rate": 1e-9, "schedule": 1.0 }));
+    let fitted = |vectors: Option<&WordVectors>| {
+        let mut seen = None;
+        let start = FitStart { vectors, text: Some(text.clone()), ..FitStart::default() };
+        let model = fit_with(&data, &options, start, &mut |event| {
+            if let Event::Vectors { known, features } = event {
+                seen = Some((known, features));
+            }
+            ControlFlow::Continue(())
+        });
+        (model.unwrap(), seen)
+    };
+    let ((with, seen), (without, unseen)) = (fitted(Some(&vectors)), fitted(None));
+    assert_eq!((seen, unseen), (Some((2, data.features())), None));
+    let (Scores::Factored(with), Scores::Factored(without)) = (&with.scores, &without.scores) else { panic!() };
+    let mut others = 0;
+    for feature in 0..data.features() {
+        let expected = match text.names().get(feature).unwrap() {
+            "sea" => [0.0, 0.6, -0.8].map(|x: f32| x / 3f32.sqrt()).to_vec(),
+            "red" => [1.0, 0.0, 0.0].map(|x: f32| x / 3f32.sqrt()).to_vec(),
+            _ => {
+                others += 1;
+                without.feature(feature as u32).to_vec()
+            }
+        };
+        let found = with.feature(feature as u32);
+        assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-6), "{found:?} {expected:?}");
+    }
+    assert_eq!(others, data.features() - 2);
+}
+
+#[test]
+fn vectors_of_words_that_do_not_fit_are_refused() {
+    let (data, text, vectors) = words();
+    let error = |settings, vectors: &WordVectors, text| {
+        let start = FitStart { vectors: Some(vectors), text, ..FitStart::default() };
+        let fitted = fit_with(&data, &options(settings), start, &mut |_| ControlFlow::Continue(()));
+        fitted.unwrap_err().to_string()
+    };
+    let text = Some(text);
+    let rank = error(json!({ "rank": 4 }), &vectors, text.clone());
+    assert_eq!(rank, "`rank` must be 3, as for the vectors of words, got 4");
+    let linear = error(json!({ "scores": "linear" }), &vectors, text.clone());
+    assert_eq!(linear, "vectors of words are the start of factored scores, and of no others");
+    let unnamed = error(json!({ "rank": 3 }), &vectors, None);
+    assert!(unnamed.ends_with("features have no names"), "{unnamed}");
+    let other = WordVectors::new(vec!["elsewhere".into()], 3, vec![1.0; 3]).unwrap();
+    let unknown = error(json!({ "rank": 3 }), &other, text);
+    assert!(unknown.contains("features are other words, such as `"), "{unknown}");
 }

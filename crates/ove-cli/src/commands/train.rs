@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use ove::io::read::class_weights;
+use ove::model::WordVectors;
 use ove::options::{LinearOptions, ScoreOptions, Solver};
 use ove::text::{Text, TextOptions};
 use ove::train::FitStart;
@@ -75,6 +76,12 @@ pub struct Args {
     /// that is nearest to their rows.
     #[arg(long, help_heading = MORE, value_name = "MODEL", conflicts_with = "cache")]
     from: Option<PathBuf>,
+    /// Vectors of words as the start of factored scores: a model of `ove embed`, or a file of word2vec or GloVe
+    ///
+    /// A feature that is one of the words starts at its vector, the others start at random. The length of the vectors is
+    /// --rank. Nothing of the file is needed later.
+    #[arg(long, help_heading = MORE, value_name = "MODEL", conflicts_with = "from")]
+    vectors: Option<PathBuf>,
     /// Do not keep three short training texts in the model, which the page of `ove serve` offers to try
     #[arg(long)]
     no_examples: bool,
@@ -99,14 +106,15 @@ pub fn run(args: Args) -> Result<()> {
         return recommender::run(&args);
     }
     // Fail before all rows are read.
-    let given = args.flags.options(TrainOptions::default(), None)?;
+    let vectors = args.vectors.as_deref().map(WordVectors::open).transpose()?;
+    let given = args.flags.options(TrainOptions::default(), None, vectors.as_ref())?;
     args.check_files()?;
     let mut keeper = args.checkpoint.open()?;
     let mut recorder = args.record.open()?;
     for path in args.valid.iter().chain(&args.tune_on) {
         std::fs::File::open(path).with_context(|| path.display().to_string())?;
     }
-    let plan = Plan::read(&args, &args.text.options(given.text()))?;
+    let plan = Plan::read(&args, &args.text.options(given.text()), vectors)?;
     let skipped = plan.data.skipped.count();
     let Some(trained) = plan.train(&args, &mut keeper, &mut recorder)? else {
         match keeper.stopped() {
@@ -137,6 +145,7 @@ impl Args {
                 ("the data", Some(&self.data)),
                 ("--valid", self.valid.as_ref()),
                 ("--from", self.from.as_ref()),
+                ("--vectors", self.vectors.as_ref()),
                 ("--class-weight", self.class_weight.as_ref()),
             ],
         )?;
@@ -164,11 +173,13 @@ struct Plan {
     tune_on: Option<Dataset>,
     /// The model to continue from.
     from: Option<Model>,
+    /// The vectors of words to start from.
+    vectors: Option<WordVectors>,
     options: TrainOptions,
 }
 
 impl Plan {
-    fn read(args: &Args, text_options: &TextOptions) -> Result<Self> {
+    fn read(args: &Args, text_options: &TextOptions, vectors: Option<WordVectors>) -> Result<Self> {
         let from = args.from.as_deref().map(Model::load).transpose()?;
         from.as_ref().map_or(Ok(()), Model::check_predicts_rows)?;
         let names = args.names.read()?;
@@ -183,7 +194,7 @@ impl Plan {
         }
         let class_weight = class_weight(args.class_weight.as_deref(), &data.classes)?;
         let base = from.as_ref().map_or_else(TrainOptions::default, |from| from.card.options.clone());
-        let options = args.flags.options(base, class_weight)?;
+        let options = args.flags.options(base, class_weight, vectors.as_ref())?;
         if let Some(from) = &from {
             check_same_scores(&from.card.options, &options)?;
         }
@@ -196,7 +207,7 @@ impl Plan {
             leave_out_shared(&data, valid, args.drop_shared);
         }
         let tune_on = args.tune_on.as_ref().map(read_valid).transpose()?;
-        Ok(Plan { text, data, label_names, valid, tune_on, from, options })
+        Ok(Plan { text, data, label_names, valid, tune_on, from, vectors, options })
     }
 
     /// Trains and saves the model; `None` if the run was stopped and there is a checkpoint or nothing to save.
@@ -212,6 +223,7 @@ impl Plan {
             let start_from = FitStart {
                 from: self.from.as_ref(),
                 saved: saved.as_ref(),
+                vectors: self.vectors.as_ref(),
                 tune_on: self.tune_on.as_ref(),
                 text: self.text.take(),
                 label_names: std::mem::take(&mut self.label_names),

@@ -6,6 +6,7 @@
 use ove::TrainOptions;
 use ove::bound::Objective;
 use ove::data::View;
+use ove::model::WordVectors;
 use ove::options::{Effort, RecommenderOptions, Schedule, ScoreKind, StepKind};
 use ove::sample::SamplerKind;
 use ove::text::{CharRange, Language, TextOptions};
@@ -269,9 +270,18 @@ impl TrainFlags {
         settings
     }
 
-    /// The options from the flags; those that are not given are taken from `base`.
-    pub fn options(&self, base: TrainOptions, class_weight: Option<Value>) -> ove::Result<TrainOptions> {
-        base.with_settings(&self.settings(class_weight))
+    /// The options from the flags; those that are not given are taken from `base`. Vectors of words give the rank.
+    pub fn options(
+        &self,
+        base: TrainOptions,
+        class_weight: Option<Value>,
+        vectors: Option<&WordVectors>,
+    ) -> ove::Result<TrainOptions> {
+        let mut settings = self.settings(class_weight);
+        if let (Some(vectors), None | Some(ScoreKind::Factored), None) = (vectors, self.scores, self.rank) {
+            settings["rank"] = vectors.rank().into();
+        }
+        base.with_settings(&settings)
     }
 }
 

@@ -55,6 +55,9 @@ impl<'a> Follower<'a> {
             Event::TooFewRows => {
                 note!("too few rows for a validation split: nothing is chosen on held-out rows, and nothing calibrated")
             }
+            Event::Vectors { known, features } => {
+                note!("{known} of {features} features start at the vectors of words");
+            }
             Event::HeldOut(rows) => self.recorder.hold_out(&rows),
             Event::Step { training, progress } => return self.step(training, progress),
             Event::Retrying { learning_rate } => {

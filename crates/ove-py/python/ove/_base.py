@@ -62,6 +62,10 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     def _feature_names(self) -> list[str]:
         return []
 
+    def _word_vectors(self) -> _ove.WordVectors | None:
+        """Vectors of words to start from."""
+        return None
+
     def _label_names(self, classes: npt.NDArray[Any]) -> list[list[str]]:
         """The names of each class for people; nothing if there are none."""
         return []
@@ -157,6 +161,9 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         if len(targets.classes) < 2:
             found = "1 class" if len(targets.classes) == 1 else "none"
             raise ValueError(f"`y` must have at least 2 classes, got {found}")
+        vectors = self._word_vectors() if start is None else None
+        if vectors is not None and self.rank is None and self.scores in (None, "factored"):
+            instead["rank"] = vectors.rank()
         settings = settings_of(self.get_params(deep=False), targets.classes, **instead)
         names = [str(label) for label in targets.classes.tolist()]
         if start is None:
@@ -174,6 +181,7 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
                 settings,
                 threads_of(self.n_jobs),
                 start,
+                vectors,
                 None if tune_on is None else self._rows_to_tune_on(*tune_on, rows, targets.classes),
                 progress,
             )

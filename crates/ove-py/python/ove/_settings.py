@@ -31,7 +31,7 @@ def settings_of(params: Mapping[str, Any], classes: npt.NDArray[Any], **instead:
     stands for a setting that is not given.
     """
     settings = dict(params)
-    for name in ("warm_start", "n_jobs", "verbose", "label_names", "name_weight", *TEXT):
+    for name in ("warm_start", "n_jobs", "verbose", "label_names", "name_weight", "vectors", *TEXT):
         settings.pop(name, None)
     settings["negatives"] = _negatives(settings["negatives"], settings.pop("classes"))
     settings["seed"] = _seed(settings.pop("random_state"))

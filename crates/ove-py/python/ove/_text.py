@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ove import _ove
@@ -16,6 +18,7 @@ from ove._classifier import Effort, Objective, Sampler, ScoreKind, Solver, Step
 from ove._settings import NAME_WEIGHT, OF_TEXTS, TEXT, as_json, threads_of
 from ove._targets import Examples
 from ove._types import Matrix
+from ove._word_vectors import WordVectors
 
 
 class TextClassifier(Classifier):
@@ -59,6 +62,9 @@ class TextClassifier(Classifier):
     views : list of str, optional
         Trees: kinds of terms that they see, one tree after the other, such as ["words+ngrams", "stems", "chars"], of
         those that `ngrams`, `stem` and `chars` give. By default all kinds for all trees.
+    vectors : WordVectors or path, optional
+        Vectors of words as the start of factored scores: fitted, or a file that `WordVectors.load` reads. A term that is
+        one of the words starts at its vector, the others start at random. They give `scores` and `rank`.
     objective, scores, rank, trees, rivals, leaves, solver, negatives, sampler, epochs, learning_rate, l2, penalty_on_bias, \
 merge, power, batch, step, schedule, tolerance, iterations, memory, calibrate, class_weight, warm_start, random_state, \
 n_jobs, verbose, classes :
@@ -108,6 +114,7 @@ n_jobs, verbose, classes :
         rivals: int | None = None,
         leaves: int | None = None,
         views: Sequence[str] | None = None,
+        vectors: WordVectors | str | os.PathLike[str] | None = None,
         solver: Solver | None = None,
         negatives: int | None = None,
         sampler: Sampler | None = None,
@@ -149,6 +156,7 @@ n_jobs, verbose, classes :
         self.rivals = rivals
         self.leaves = leaves
         self.views = views
+        self.vectors = vectors
         self.solver = solver
         self.negatives = negatives
         self.sampler = sampler
@@ -226,6 +234,21 @@ n_jobs, verbose, classes :
 
     def _texts(self, X: Any) -> list[str]:
         return [_joined(tokens, n) for n, tokens in enumerate(_listed(X))] if self.tokens else _texts(X)
+
+    def _word_vectors(self) -> _ove.WordVectors | None:
+        if self.vectors is None:
+            return None
+        if not isinstance(self.vectors, (WordVectors, str, os.PathLike)):
+            raise ValueError(f"`vectors` must be WordVectors or the path of a file, got {self.vectors!r}")
+        loaded = self.vectors if isinstance(self.vectors, WordVectors) else WordVectors.load(self.vectors)
+        check_is_fitted(loaded, "_vectors")
+        return loaded._vectors
+
+    def __sklearn_clone__(self) -> TextClassifier:
+        # Vectors are given, not fitted by this estimator: they stay as they are.
+        params = self.get_params(deep=False)
+        given = params.pop("vectors")
+        return type(self)(vectors=given, **{name: clone(value, safe=False) for name, value in params.items()})
 
     def _label_names(self, classes: npt.NDArray[Any]) -> list[list[str]]:
         if not self.label_names:

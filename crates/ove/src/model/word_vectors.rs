@@ -24,9 +24,8 @@ use rayon::prelude::*;
 use super::Model;
 use crate::error::{Error, Result};
 use crate::io::vectors::{self, VectorFormat};
-use crate::platform::math::lanes;
+use crate::platform::math::{product, products};
 use crate::platform::pool;
-use crate::platform::simd::vectorised;
 use crate::platform::top_k::Largest;
 use crate::scores::Scores;
 use crate::text::{CharRange, WordCounts, subwords};
@@ -282,20 +281,5 @@ fn normalise(vector: &mut [f32]) {
     let length = product(vector, vector).sqrt();
     if length > 0.0 {
         vector.iter_mut().for_each(|x| *x /= length);
-    }
-}
-
-vectorised! {
-    /// The inner products of a vector with the rows of a table.
-    fn products(table: &[f32], vector: &[f32], out: &mut [f32]) {
-        for (out, row) in out.iter_mut().zip(table.chunks_exact(vector.len())) {
-            *out = lanes(vector, row, |a, b| a * b);
-        }
-    }
-}
-
-vectorised! {
-    fn product(a: &[f32], b: &[f32]) -> f32 {
-        lanes(a, b, |a, b| a * b)
     }
 }

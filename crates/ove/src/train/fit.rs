@@ -13,10 +13,10 @@ use super::fit_data::FitData;
 use super::folds::{self, Calibration};
 use super::run::{Progress, Start};
 use super::training::{Trained, Training};
-use super::{batch, budget, learning_rate, logistic, stochastic, trees, validation};
+use super::{batch, budget, learning_rate, logistic, stochastic, trees, validation, word_start};
 use crate::data::{Dataset, Examples, Row};
 use crate::error::{Error, Result};
-use crate::model::Model;
+use crate::model::{Model, WordVectors};
 use crate::options::{Effort, LinearOptions, ScoreOptions, Solver, TrainOptions, views};
 use crate::platform::pool;
 use crate::scores::Scores;
@@ -32,6 +32,9 @@ pub struct FitStart<'a> {
     pub from: Option<&'a Model>,
     /// A checkpoint to resume.
     pub saved: Option<&'a Saved>,
+    /// Vectors of words, as the start of factored scores of the same rank: a feature that is one of the words starts at
+    /// its vector.
+    pub vectors: Option<&'a WordVectors>,
     /// Rows for choosing epochs, learning rate, temperature and threshold, used in place of held-out training rows; for
     /// linear and factored scores.
     pub tune_on: Option<&'a Dataset>,
@@ -65,6 +68,13 @@ pub enum Event<'a> {
     Chosen(Chosen),
     /// There are too few rows for a validation split: nothing is chosen, and no temperature is fitted.
     TooFewRows,
+    /// Scores start from vectors of words.
+    Vectors {
+        /// Number of features that have a vector.
+        known: usize,
+        /// Number of all features.
+        features: usize,
+    },
     /// The validation rows, held out of training or given.
     HeldOut(Examples<'a>),
     /// The training run took a step.
@@ -188,10 +198,14 @@ impl Fit<'_, '_, '_> {
             check_labels(&rows)?;
             self.notify(Event::HeldOut(rows))?;
         }
+        let from = match (self.start.from, self.start.vectors) {
+            (Some(model), _) => Some(grown(model, &all)?),
+            (None, Some(vectors)) => Some(self.start_at(vectors, &options)?),
+            (None, None) => None,
+        };
         if chooses {
-            self.choose(&mut options, &examples, held_out.as_ref())?;
+            self.choose(&mut options, &examples, held_out.as_ref(), from.as_ref())?;
         }
-        let from = self.start.from.map(|model| grown(model, &all)).transpose()?;
         let start = Start {
             scores: from.as_ref(),
             validation: held_out.filter(|_| stops_early),
@@ -215,6 +229,17 @@ impl Fit<'_, '_, '_> {
             (false, _) => Err(Error::Mismatch(format!("{named} class names do not match {classes} classes"))),
             (_, false) => Err(Error::Mismatch(format!("{listed} lists of label names do not match {classes} classes"))),
         }
+    }
+
+    /// Factored scores whose features start at vectors of words.
+    fn start_at(&mut self, vectors: &WordVectors, options: &TrainOptions) -> Result<Scores> {
+        let examples = self.data.examples;
+        let (features, names) = (examples.rows.features(), self.data.feature_names);
+        let terms = self.start.text.as_ref().map(Text::names);
+        let name = |feature| terms.and_then(|terms| terms.get(feature)).or_else(|| Some(names.get(feature)?.as_str()));
+        let start = word_start::factored(vectors, options, [features, examples.classes], name)?;
+        self.notify(Event::Vectors { known: start.known, features })?;
+        Ok(start.scores)
     }
 
     /// The options with scores, penalty and cells, and the calibration by models of a part of the rows.
@@ -303,6 +328,7 @@ impl Fit<'_, '_, '_> {
         options: &mut TrainOptions,
         examples: &Examples<'_>,
         held_out: Option<&Examples<'_>>,
+        scores: Option<&Scores>,
     ) -> Result<()> {
         if let Some(saved) = self.start.saved {
             saved.identity().adopt_choices(self.given, options);
@@ -315,7 +341,8 @@ impl Fit<'_, '_, '_> {
             return Ok(());
         };
         if learning_rate::is_searched(examples, options) {
-            rate = learning_rate::choose(examples, options, rate, held_out, &mut self.proceed())?;
+            let start = Start { scores, ..Start::default() };
+            rate = learning_rate::choose(examples, options, start, rate, held_out, &mut self.proceed())?;
         }
         options.learning_rate = Some(rate);
         let epochs = options.epochs.unwrap_or_default();

@@ -57,10 +57,11 @@ pub(crate) fn is_searched(examples: &Examples<'_>, options: &TrainOptions) -> bo
     !is_factored || examples.len().min(ROWS) >= ROWS_PER_CLASS * examples.classes
 }
 
-/// Searches the learning rate, starting at `default`. `proceed` is called between steps; its error ends the search.
+/// Searches the learning rate, starting at `default`; each run begins with the scores of `start`. `proceed` is called between steps; its error ends the search.
 pub(crate) fn choose(
     examples: &Examples<'_>,
     options: &TrainOptions,
+    start: Start<'_>,
     default: f64,
     validation: &Examples<'_>,
     proceed: &mut dyn FnMut() -> Result<()>,
@@ -76,7 +77,7 @@ pub(crate) fn choose(
         (short.learning_rate, short.epochs) =
             (Some(rate(power)), Some(options.epochs.map_or(EPOCHS, |all| all.min(EPOCHS))));
         let mut run = || -> Result<f64> {
-            let mut training = Training::new(trial, &short, Start::default())?;
+            let mut training = Training::new(trial, &short, start)?;
             while training.step()?.is_some() {
                 proceed()?;
             }

@@ -29,6 +29,7 @@ use rayon::prelude::*;
 
 use self::candidates::Candidates;
 use self::factored::FactoredLearner;
+pub(super) use self::factored::initial_vectors;
 use self::linear::LinearLearner;
 use self::normalisers::Normalisers;
 use self::run_state::RunState;

@@ -26,6 +26,7 @@ pub fn run(args: &Args) -> Result<()> {
     for (name, is_given) in [
         ("cache", args.cache.is_some()),
         ("from", args.from.is_some()),
+        ("vectors", args.vectors.is_some()),
         ("prune", args.prune.is_some()),
         ("class-weight", args.class_weight.is_some()),
     ] {

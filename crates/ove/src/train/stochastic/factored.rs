@@ -152,7 +152,7 @@ impl FactoredLearner {
 }
 
 /// Uniform numbers within ±1/√rank, so that rows of unit length have hidden vectors of about half that length.
-fn initial_vectors(seed: u64, features: usize, rank: usize) -> Vec<f32> {
+pub(in crate::train) fn initial_vectors(seed: u64, features: usize, rank: usize) -> Vec<f32> {
     let mut numbers = crate::platform::memory::zeroed(features * rank);
     let scale = 1.0 / (rank as f32).sqrt();
     numbers.par_chunks_mut(rank.max(1)).enumerate().for_each(|(feature, vector)| {
