@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, ToPyArray};
 use ove::data::Interactions;
-use ove::model::{Prepared, Recommendation, Recommending};
+use ove::model::{Prepared, Recommendation, Recommending, User};
 use ove::options::RecommenderOptions;
 use ove::train::{RecommenderEvent, Stop, fit_recommender as fit};
 use pyo3::exceptions::PyValueError;
@@ -113,7 +113,7 @@ impl Recommender {
     fn factors<'py>(&self, py: Python<'py>) -> PyResult<(Vectors<'py>, Vectors<'py>)> {
         let (users, items, rank) = self.answer(py, 0, |recommending| {
             let counts = [recommending.seen().len(), recommending.model().classes()];
-            let users: Vec<f32> = (0..counts[0] as u32).flat_map(|user| recommending.user(user)).copied().collect();
+            let users: Vec<f32> = (0..counts[0] as u32).flat_map(|user| recommending.user_vector(user)).copied().collect();
             let items: Vec<f32> = (0..counts[1] as u32).flat_map(|item| recommending.item(item)).copied().collect();
             (users, items, recommending.options().rank)
         })?;
@@ -136,26 +136,31 @@ impl Recommender {
         self.folded(py, &data, threads, |recommending, users| recommending.fold_in_item(users))
     }
 
-    /// The top items per user vector, without those of the rows of `excluded`, and of only the items `among`, which
-    /// must be in increasing order.
+    /// The top items per user, without those of the rows of `excluded`, and of only the items `among`, which must be in
+    /// increasing order. If `given` is there, it has the items of each user, as of one that the model does not know.
+    #[expect(clippy::too_many_arguments)]
     fn top<'py>(
         &self,
         py: Python<'py>,
-        vectors: PyReadonlyArray2<'_, f32>,
+        users: Vec<u32>,
+        given: Option<Csr<'_>>,
         excluded: Csr<'_>,
         among: Option<Vec<u32>>,
         count: usize,
         threads: usize,
     ) -> PyResult<Lists<'py>> {
         let excluded = interactions(&excluded, Vec::new(), Vec::new())?;
-        let rank = vectors.as_array().ncols();
-        let numbers = vectors.as_slice()?;
+        let given = given.map(|given| interactions(&given, Vec::new(), Vec::new())).transpose()?;
         let tops = self.answer(py, threads, |recommending| {
-            let vectors: Vec<&[f32]> = numbers.chunks_exact(rank).collect();
-            let excluded: Vec<&[u32]> = (0..vectors.len()).map(|user| excluded.items_of(user)).collect();
+            let user = |(row, &user): (usize, &u32)| match &given {
+                Some(given) => recommending.new_user(&weighted(given, row)),
+                None => recommending.user(user),
+            };
+            let known: Vec<User<'_>> = users.iter().enumerate().map(user).collect();
+            let excluded: Vec<&[u32]> = (0..users.len()).map(|row| excluded.items_of(row)).collect();
             match &among {
-                Some(items) => recommending.top_among(items, &vectors, &excluded, count),
-                None => recommending.top(&vectors, &excluded, count),
+                Some(items) => recommending.top_among(items, &known, &excluded, count),
+                None => recommending.top(&known, &excluded, count),
             }
         })?;
         padded(py, &tops, count)
@@ -197,8 +202,7 @@ impl Recommender {
         }
         let (score, reasons, shares) = self.answer(py, 0, |recommending| {
             let shares = shares.unwrap_or_else(|| recommending.shares(&items));
-            let vector = recommending.fold_in(&items);
-            let score = vector.iter().zip(recommending.item(item)).map(|(a, b)| a * b).sum();
+            let score = recommending.scores(&recommending.new_user(&items))[item as usize];
             (score, recommending.explain_with(&shares, &items, item), shares)
         })?;
         let reasons = reasons.into_iter().map(|reason| (reason.item, reason.score)).collect();

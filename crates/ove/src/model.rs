@@ -19,7 +19,7 @@ pub use embedding::Embedding;
 pub use evaluation::{Bin, Confused, Evaluation};
 pub use predict::LargestWeights;
 pub use ranking::{Mean, Ranking, RankingAt};
-pub use recommender::{Prepared, Recommendation, Recommender, Recommending};
+pub use recommender::{CoOccurrence, Prepared, Recommendation, Recommender, Recommending, User};
 pub use word_vectors::{Analogies, AnalogySection, SimilarWord, WordPairs, WordVectors};
 
 /// A trained model, as in a model file.

@@ -46,6 +46,7 @@ fn recommendations_are_of_the_group_of_the_user() {
         json!({ "objective": "one-vs-each" }),
         json!({ "dropout": 0.2 }),
         json!({ "history": 0.0 }),
+        json!({ "co_occurrence": 0.0 }),
     ] {
         let mut settings = small();
         change.as_object().unwrap().iter().for_each(|(name, value)| settings[name] = value.clone());
@@ -99,8 +100,14 @@ fn a_model_grows_without_training() {
     assert!(recommender.seen().items_of(1).contains(&100) && !recommender.seen().items_of(2).contains(&100));
     assert!(recommender.recommend(&[600], 5)[0].iter().all(|one| one.item % 5 == 2));
     assert!(recommender.similar_items(100, 5)[1..].iter().all(|one| one.item % 5 == 1));
-    assert_eq!(recommender.user(3), before.recommender().unwrap().user(3));
-    assert_eq!(ove::Model::from_bytes(&model.to_bytes()).unwrap().scores, model.scores);
+    assert_eq!(recommender.user_vector(3), before.recommender().unwrap().user_vector(3));
+    // The new item occurs with those of its users.
+    let co_occurrence = &model.card.recommender.as_ref().unwrap().co_occurrence;
+    let (items, weights) = co_occurrence.of_item(100);
+    let strongest = items.iter().zip(weights).max_by(|a, b| a.1.total_cmp(b.1)).unwrap();
+    assert_eq!(strongest.0 % 5, 1);
+    let read = ove::Model::from_bytes(&model.to_bytes()).unwrap();
+    assert_eq!((&read.scores, &read.card.recommender), (&model.scores, &model.card.recommender));
     assert_eq!(
         model.fold_in_users(&[700], &new).unwrap_err().to_string(),
         "the interactions have 100 items, the model has 101"
@@ -154,8 +161,7 @@ fn a_file_has_all_of_a_model_and_a_new_user_gets_what_a_known_one_would() {
     let mut hits = 0;
     for user in 0..100 {
         let items: Vec<(u32, f32)> = train.items_of(user).iter().map(|&item| (item, 1.0)).collect();
-        let vector = recommender.fold_in(&items);
-        let top = recommender.top(&[&vector], &[train.items_of(user)], 5).remove(0);
+        let top = recommender.top(&[recommender.new_user(&items)], &[train.items_of(user)], 5).remove(0);
         hits += top.iter().filter(|one| one.item as usize % 5 == user % 5).count();
     }
     assert!(hits > 430, "{hits} of 500");
@@ -170,13 +176,26 @@ fn a_file_has_all_of_a_model_and_a_new_user_gets_what_a_known_one_would() {
     for group in [0, 1] {
         let weight = |item: u32| if item % 5 == group { 10.0 } else { 0.1 };
         let items: Vec<(u32, f32)> = items.iter().map(|&(item, _)| (item, weight(item))).collect();
-        let top = recommender.top(&[&recommender.fold_in(&items)], &[&[]], 5).remove(0);
+        let top = recommender.top(&[recommender.new_user(&items)], &[&[]], 5).remove(0);
         assert!(top.iter().all(|one| one.item % 5 == group), "{group}: {top:?}");
     }
     let similar = recommender.similar_items(7, 6);
     assert!(similar[0].item == 7 && similar.iter().all(|one| one.item % 5 == 2), "{similar:?}");
     let similar = recommender.similar_users(9, 6);
     assert!(similar[0].item == 9 && similar.iter().all(|one| one.item % 5 == 4), "{similar:?}");
+    // Scores are inner products, and what co-occurrence adds; explanations say how much of that each item added.
+    let user = recommender.user(20);
+    let scores = recommender.scores(&user);
+    let co_occurrence = &model.card.recommender.as_ref().unwrap().co_occurrence;
+    for item in [3, 50] {
+        let product: f32 = user.vector.iter().zip(recommender.item(item)).map(|(a, b)| a * b).sum();
+        let counted: f32 = user.items.iter().map(|&(own, _)| 5.0 / 0.5 * co_occurrence.weight(own, item)).sum();
+        assert!((scores[item as usize] - product - counted).abs() < 1e-4 && counted > 0.0);
+    }
+    let top = &recommender.recommend(&[20], 7)[0];
+    assert!(top.iter().all(|one| (one.score - scores[one.item as usize]).abs() < 1e-4));
+    let among = recommender.top_among(&[top[2].item.min(top[4].item), top[2].item.max(top[4].item)], &[user], &[&[]], 1);
+    assert_eq!(among[0][0].item, top[2].item);
     // One user at a time has the scores of many at once.
     let users: Vec<u32> = (0..37).collect();
     let (many, one) = (recommender.recommend(&users, 7), recommender.recommend(&[20], 7));

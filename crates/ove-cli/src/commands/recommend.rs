@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use ove::Model;
 use ove::data::Interactions;
 use ove::io::read::{OnError, read_interactions};
-use ove::model::{Recommendation, Recommending};
+use ove::model::{Recommendation, Recommending, User};
 use serde_json::json;
 
 use crate::flags::{self, ThreadFlags};
@@ -89,8 +89,8 @@ impl<W: Write> Out<'_, W> {
         items.dedup_by_key(|&mut (item, _)| item);
         let excludes = self.args.exclude_seen.as_deref() != Some(Path::new("none"));
         let own: Vec<u32> = items.iter().map(|&(item, _)| item).filter(|_| excludes).collect();
-        let vector = self.recommender.fold_in(&items);
-        let top = self.recommender.top(&[&vector], &[&own], self.args.top).remove(0);
+        let user = self.recommender.new_user(&items);
+        let top = self.recommender.top(&[user], &[&own], self.args.top).remove(0);
         self.write(None, &top, &items)
     }
 
@@ -120,15 +120,12 @@ impl<W: Write> Out<'_, W> {
         let excludes = self.args.exclude_seen.as_deref() != Some(Path::new("none"));
         let seen: &Interactions = given.as_ref().unwrap_or(self.recommender.seen());
         for users in users.chunks(CHUNK) {
-            let vectors: Vec<&[f32]> = users.iter().map(|&user| self.recommender.user(user)).collect();
+            let known: Vec<User<'_>> = users.iter().map(|&user| self.recommender.user(user)).collect();
             let own = |user: &u32| if excludes { seen.items_of(*user as usize) } else { &[] };
             let excluded: Vec<&[u32]> = users.iter().map(own).collect();
-            let tops = self.recommender.top(&vectors, &excluded, self.args.top);
-            for (&user, top) in users.iter().zip(&tops) {
-                let data = self.recommender.seen();
-                let items = data.items_of(user as usize).iter().copied();
-                let items: Vec<(u32, f32)> = items.zip(data.weights_of(user as usize).iter().copied()).collect();
-                self.write(Some(&names[user as usize]), top, &items)?;
+            let tops = self.recommender.top(&known, &excluded, self.args.top);
+            for ((&user, known), top) in users.iter().zip(&known).zip(&tops) {
+                self.write(Some(&names[user as usize]), top, &known.items)?;
             }
         }
         Ok(())

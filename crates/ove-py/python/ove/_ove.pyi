@@ -77,7 +77,8 @@ class Recommender:
     def fold_in_items(self, data: Interactions, threads: int) -> npt.NDArray[np.float32]: ...
     def top(
         self,
-        vectors: npt.NDArray[np.float32],
+        users: Sequence[int],
+        given: Interactions | None,
         excluded: Interactions,
         among: Sequence[int] | npt.NDArray[np.int64] | None,
         count: int,

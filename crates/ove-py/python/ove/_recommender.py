@@ -51,6 +51,8 @@ class Recommender(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         The share of the numbers of a user vector that are zero at each visit.
     history : float, default 3.0
         Weight of the mean of the vectors of a user's items, which is added to the user's vector.
+    co_occurrence : float, default 5.0
+        Weight of the scores by which items occur with those of the user, beside the cosines.
     memory : str or int, optional
         How much the vectors may take, such as "4GB"; if not given, half of the machine's memory.
     random_state : int or RandomState, default 0
@@ -61,7 +63,7 @@ class Recommender(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
     Attributes
     ----------
     user_factors : array of shape (n_users, rank)
-        The vectors of users. Scores are their inner products with those of items.
+        The vectors of users. Scores are their inner products with those of items, plus those by co-occurrence.
     item_factors : array of shape (n_items, rank)
         The vectors of items.
     users_, items_ : array of str
@@ -99,6 +101,7 @@ class Recommender(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         l2: float | None = None,
         dropout: float | None = None,
         history: float | None = None,
+        co_occurrence: float | None = None,
         memory: str | int | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -114,6 +117,7 @@ class Recommender(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         self.l2 = l2
         self.dropout = dropout
         self.history = history
+        self.co_occurrence = co_occurrence
         self.memory = memory
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -223,9 +227,9 @@ class Recommender(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         if filter_already_liked_items or recalculate_user:
             data = _rows(userid, user_items, count, "user_items")
         if recalculate_user:
-            vectors = self._model.fold_in(_parts(data), threads_of(self.n_jobs))
+            users = np.zeros(np.size(userid), np.int64)
         else:
-            vectors = self.user_factors[_numbers(userid, len(self.users_), "userid")]
+            users = _numbers(userid, len(self.users_), "userid")
         excluded = data if filter_already_liked_items else sp.csr_matrix(data.shape, dtype=np.float32)
         among = None
         if items is not None:
@@ -237,9 +241,8 @@ class Recommender(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
             others = np.unique(_numbers(filter_items, count, "filter_items"))
             row = sp.csr_matrix((np.ones(len(others), np.float32), others, [0, len(others)]), shape=(1, count))
             excluded = excluded + sp.vstack([row] * excluded.shape[0], format="csr")
-        found = self._model.top(
-            np.ascontiguousarray(vectors), _parts(excluded), among, _length(N), threads_of(self.n_jobs)
-        )
+        given = _parts(data) if recalculate_user else None
+        found = self._model.top(users.tolist(), given, _parts(excluded), among, _length(N), threads_of(self.n_jobs))
         return _like(userid, found)
 
     def similar_items(

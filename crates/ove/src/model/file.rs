@@ -229,7 +229,7 @@ fn parse_model(source: &Source) -> std::result::Result<Model, String> {
         *text = parse_text(*text.options(), &file, features)?;
     }
     if let Some(recommender) = &mut card.recommender {
-        recommender.seen = recommender::parse(&recommender.options, &file, &scores)?;
+        (recommender.seen, recommender.co_occurrence) = recommender::parse(&recommender.options, &file, &scores)?;
     }
     if let Some(embedding) = &mut card.embedding {
         embedding.buckets = embedding::parse(&file, &scores, classes, embedding)?;

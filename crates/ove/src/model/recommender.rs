@@ -2,12 +2,15 @@
 //!
 //! A recommender is factored scores whose features are the users and whose classes are the items. User vectors are
 //! divided by the temperature, and both kinds have unit length if scores are cosines, so that scores are inner products.
+//! To these is added what the items of a user say by themselves: see [`CoOccurrence`].
 
+mod co_occurrence;
 mod fold_in;
 mod grow;
 mod new_item;
 mod table;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -20,6 +23,7 @@ use crate::options::RecommenderOptions;
 use crate::platform::math::{product, products};
 use crate::platform::top_k::Largest;
 use crate::scores::{Factored, Scores};
+pub use co_occurrence::CoOccurrence;
 use table::{Columns, Table, listed};
 
 /// What makes factored scores a recommender.
@@ -30,13 +34,30 @@ pub struct Recommender {
     /// The training interactions, without names: users and items are numbered as features and classes of the model.
     #[serde(skip)]
     pub seen: Interactions,
+    /// Which items occur together; empty if the option `co_occurrence` is 0.
+    #[serde(skip)]
+    pub co_occurrence: Arc<CoOccurrence>,
 }
 
 impl Recommender {
-    pub(crate) fn new(options: RecommenderOptions, data: &Interactions) -> Self {
+    pub(crate) fn new(options: RecommenderOptions, data: &Interactions, co_occurrence: Arc<CoOccurrence>) -> Self {
         let (offsets, items, weights) = (data.offsets().to_vec(), data.items().to_vec(), data.weights().to_vec());
-        Recommender { options, seen: Interactions::from_parts(offsets, items, weights) }
+        Recommender { options, seen: Interactions::from_parts(offsets, items, weights), co_occurrence }
     }
+
+    /// Counts which items occur together, if these options want it.
+    pub(crate) fn count(options: &RecommenderOptions, data: &Interactions) -> Arc<CoOccurrence> {
+        if options.co_occurrence > 0.0 { Arc::new(CoOccurrence::of(data)) } else { Arc::default() }
+    }
+}
+
+/// A user as scores need them: a vector, and the items that the user has, with their weights.
+#[derive(Debug, Clone)]
+pub struct User<'a> {
+    /// The vector, divided by the temperature.
+    pub vector: Cow<'a, [f32]>,
+    /// The items, each once.
+    pub items: Vec<(u32, f32)>,
 }
 
 /// A recommended item.
@@ -107,8 +128,20 @@ impl<'a> Recommending<'a> {
         &self.recommender.options
     }
 
-    /// The vector of a user, whose inner products with item vectors are the scores.
-    pub fn user(&self, user: u32) -> &'a [f32] {
+    /// A user of the training data.
+    pub fn user(&self, user: u32) -> User<'a> {
+        let (items, weights) = (self.seen().items_of(user as usize), self.seen().weights_of(user as usize));
+        let items = items.iter().copied().zip(weights.iter().copied()).collect();
+        User { vector: Cow::Borrowed(self.user_vector(user)), items }
+    }
+
+    /// A user who was not in training, with these items and weights. It takes less than a millisecond.
+    pub fn new_user(&self, items: &[(u32, f32)]) -> User<'static> {
+        User { vector: Cow::Owned(self.fold_in(items)), items: items.to_vec() }
+    }
+
+    /// The vector of a user.
+    pub fn user_vector(&self, user: u32) -> &'a [f32] {
         self.factored.feature(user)
     }
 
@@ -117,13 +150,15 @@ impl<'a> Recommending<'a> {
         self.factored.class(item)
     }
 
-    /// The top items per user vector, best first; `excluded` are lists of items in increasing order that are left out.
+    /// The top items per user, best first; `excluded` are lists of items in increasing order that are left out.
     ///
     /// # Panics
     /// If a vector is not of the rank of the model.
-    pub fn top(&self, vectors: &[&[f32]], excluded: &[&[u32]], count: usize) -> Vec<Vec<Recommendation>> {
+    pub fn top(&self, users: &[User<'_>], excluded: &[&[u32]], count: usize) -> Vec<Vec<Recommendation>> {
         let table = Table { rows: self.factored.classes_table(), columns: &self.prepared.columns };
-        table.top(vectors, excluded, count)
+        let vectors: Vec<&[f32]> = users.iter().map(|user| &*user.vector).collect();
+        let add = |user: usize, scores: &mut [f32]| self.add_co_occurrence(&users[user].items, scores);
+        table.top(&vectors, excluded, count, self.counts().then_some(&add))
     }
 
     /// As [`Recommending::top`], with only these items, which must be in increasing order.
@@ -133,7 +168,7 @@ impl<'a> Recommending<'a> {
     pub fn top_among(
         &self,
         items: &[u32],
-        vectors: &[&[f32]],
+        users: &[User<'_>],
         excluded: &[&[u32]],
         count: usize,
     ) -> Vec<Vec<Recommendation>> {
@@ -143,23 +178,47 @@ impl<'a> Recommending<'a> {
         };
         let excluded: Vec<Vec<u32>> = excluded.iter().map(places).collect();
         let excluded: Vec<&[u32]> = excluded.iter().map(|places| &places[..]).collect();
-        let mut tops = Table { rows: &rows, columns: &Columns::default() }.top(vectors, &excluded, count);
+        let vectors: Vec<&[f32]> = users.iter().map(|user| &*user.vector).collect();
+        let add = |user: usize, scores: &mut [f32]| {
+            let mut all = vec![0.0; self.factored.classes()];
+            self.add_co_occurrence(&users[user].items, &mut all);
+            scores.iter_mut().zip(items).for_each(|(score, &item)| *score += all[item as usize]);
+        };
+        let table = Table { rows: &rows, columns: &Columns::default() };
+        let mut tops = table.top(&vectors, &excluded, count, self.counts().then_some(&add));
         tops.iter_mut().flatten().for_each(|one| one.item = items[one.item as usize]);
         tops
     }
 
-    /// The scores of all items for a user vector.
-    pub fn scores(&self, vector: &[f32]) -> Vec<f32> {
+    /// The scores of all items for a user.
+    pub fn scores(&self, user: &User<'_>) -> Vec<f32> {
         let mut scores = vec![0.0; self.factored.classes()];
-        products(self.factored.classes_table(), vector, &mut scores);
+        products(self.factored.classes_table(), &user.vector, &mut scores);
+        self.add_co_occurrence(&user.items, &mut scores);
         scores
+    }
+
+    /// Whether scores have a part by co-occurrence.
+    fn counts(&self) -> bool {
+        self.options().co_occurrence > 0.0
+    }
+
+    /// The factor of co-occurrence in the scores.
+    fn factor(&self) -> f32 {
+        (self.options().co_occurrence / self.options().temperature) as f32
+    }
+
+    fn add_co_occurrence(&self, items: &[(u32, f32)], scores: &mut [f32]) {
+        if self.counts() {
+            self.recommender.co_occurrence.add(items, self.factor(), scores);
+        }
     }
 
     /// The top items of users of the training data, without the items that they had there.
     pub fn recommend(&self, users: &[u32], count: usize) -> Vec<Vec<Recommendation>> {
-        let vectors: Vec<&[f32]> = users.iter().map(|&user| self.user(user)).collect();
         let seen: Vec<&[u32]> = users.iter().map(|&user| self.seen().items_of(user as usize)).collect();
-        self.top(&vectors, &seen, count)
+        let users: Vec<User<'_>> = users.iter().map(|&user| self.user(user)).collect();
+        self.top(&users, &seen, count)
     }
 
     /// The items that are most similar to an item, itself first: by the cosine of their vectors.
@@ -169,7 +228,7 @@ impl<'a> Recommending<'a> {
 
     /// The users that are most similar to a user, the user first.
     pub fn similar_users(&self, user: u32, count: usize) -> Vec<Recommendation> {
-        self.users_like(self.user(user), count)
+        self.users_like(self.user_vector(user), count)
     }
 
     /// The items whose vectors have the largest cosines with this one.
@@ -186,10 +245,10 @@ impl<'a> Recommending<'a> {
     /// are not recommended. Users and items are numbered as in the model.
     pub fn measure(&self, test: &Interactions, seen: &Interactions, lengths: &[usize]) -> Ranking {
         let users: Vec<u32> = (0..test.len() as u32).filter(|&user| !test.items_of(user as usize).is_empty()).collect();
-        let vectors: Vec<&[f32]> = users.iter().map(|&user| self.user(user)).collect();
+        let known: Vec<User<'_>> = users.iter().map(|&user| self.user(user)).collect();
         let excluded: Vec<&[u32]> = users.iter().map(|&user| seen.items_of(user as usize)).collect();
         let longest = lengths.iter().copied().max().unwrap_or(0);
-        let tops = self.top(&vectors, &excluded, longest);
+        let tops = self.top(&known, &excluded, longest);
         let lists: Vec<Vec<u32>> = tops.into_iter().map(|top| top.into_iter().map(|one| one.item).collect()).collect();
         let pairs = lists.iter().zip(&users).map(|(list, &user)| (&list[..], test.items_of(user as usize)));
         Ranking::measure(pairs, self.factored.classes(), lengths)
@@ -230,7 +289,7 @@ impl<'a> Recommending<'a> {
     /// How much each of a user's items speaks for an item, the strongest first.
     ///
     /// Where the objective is at its maximum, the user vector is a sum over the items and the negatives, so a score is
-    /// a sum too: this is the part of each item.
+    /// a sum too: this is the part of each item, with its part by co-occurrence.
     pub fn explain(&self, items: &[(u32, f32)], item: u32) -> Vec<Recommendation> {
         self.explain_with(&self.shares(items), items, item)
     }
@@ -243,11 +302,12 @@ impl<'a> Recommending<'a> {
 
     /// As [`Recommending::explain`], from [`Recommending::shares`], for several explanations of the same user.
     pub fn explain_with(&self, shares: &[f32], items: &[(u32, f32)], item: u32) -> Vec<Recommendation> {
-        let part = |(&(other, _), share): (&(u32, f32), &f32)| Recommendation {
-            item: other,
-            score: share * product(self.item(other), self.item(item)),
+        let part = |((other, own), share): ((u32, f32), &f32)| {
+            let counted = self.recommender.co_occurrence.weight(other, item);
+            let score = share * product(self.item(other), self.item(item)) + self.factor() * own * counted;
+            Recommendation { item: other, score }
         };
-        let mut reasons: Vec<Recommendation> = items.iter().zip(shares).map(part).collect();
+        let mut reasons: Vec<Recommendation> = co_occurrence::parts(items).zip(shares).map(part).collect();
         reasons.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.item.cmp(&b.item)));
         reasons
     }

@@ -43,6 +43,9 @@ pub struct RecommenderOptions {
     /// η, the weight of the mean of the vectors of a user's items, which is added to the user's vector.
     #[serde(default)] // a file without it is of a model without it
     pub history: f64,
+    /// The weight of co-occurrence in the scores, beside the cosines.
+    #[serde(default)]
+    pub co_occurrence: f64,
     /// The seed of all random numbers.
     pub seed: u64,
     /// The memory budget of the vectors.
@@ -64,6 +67,7 @@ impl Default for RecommenderOptions {
             l2: 0.0,
             dropout: 0.0,
             history: 3.0,
+            co_occurrence: 5.0,
             seed: 0,
             memory: usual_memory(),
         }
@@ -100,6 +104,7 @@ impl RecommenderOptions {
         positive("learning-rate", Some(self.learning_rate))?;
         at_least_zero("l2", Some(self.l2))?;
         at_least_zero("history", Some(self.history))?;
+        at_least_zero("co-occurrence", Some(self.co_occurrence))?;
         if !(0.0..1.0).contains(&self.dropout) {
             return Err(Error::setting("dropout", "be at least 0 and below 1", self.dropout));
         }

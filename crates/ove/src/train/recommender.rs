@@ -25,6 +25,7 @@ mod fit;
 mod vectors;
 
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 pub use fit::{RecommenderEvent, WatchRecommender, fit_recommender};
 
@@ -37,7 +38,7 @@ use super::checkpoint::{self, F32, Identity, State, StateReader, Table};
 use super::run::Progress;
 use crate::data::Interactions;
 use crate::error::{Error, Result};
-use crate::model::{Card, Model, Recommender, TracePoint};
+use crate::model::{Card, CoOccurrence, Model, Recommender, TracePoint};
 use crate::options::{FactoredOptions, RecommenderOptions, ScoreOptions, TrainOptions};
 use crate::platform::bytes::Bytes;
 use crate::platform::math::add_scaled;
@@ -75,6 +76,8 @@ pub struct RecommenderTraining<'a> {
     order: Vec<u32>,
     shuffled: usize,
     facts: Facts,
+    /// Counted for the first model of the run.
+    co_occurrence: OnceLock<Arc<CoOccurrence>>,
 }
 
 /// The scalars of the state.
@@ -113,6 +116,7 @@ impl<'a> RecommenderTraining<'a> {
             order,
             shuffled: 0,
             facts: Facts::default(),
+            co_occurrence: OnceLock::new(),
             epochs: options.epochs.unwrap_or(EPOCHS),
             options,
             data,
@@ -277,7 +281,9 @@ impl<'a> RecommenderTraining<'a> {
         let factored = FactoredOptions { rank: self.options.rank, ..FactoredOptions::default() };
         let mut options = TrainOptions::new(ScoreOptions::Factored(factored));
         (options.epochs, options.seed) = (Some(self.epochs), self.options.seed);
-        let mut recommender = Recommender::new(self.options.clone(), self.data);
+        let count = || pool::run(|| Recommender::count(&self.options, self.data));
+        let co_occurrence = self.co_occurrence.get_or_init(count).clone();
+        let mut recommender = Recommender::new(self.options.clone(), self.data, co_occurrence);
         recommender.options.epochs = Some(self.epochs);
         Card {
             feature_names: self.data.users.clone(),

@@ -39,7 +39,7 @@ impl Model {
 
     /// Gives items the vectors that [`Recommending::fold_in_item`] finds, and these interactions in place of those of
     /// training: item `items[n]` has the users of row n as `data` has items, under the name of the row. A number that the
-    /// model does not have must be the next one.
+    /// model does not have must be the next one. Which items occur together is counted again.
     ///
     /// # Errors
     /// As [`Model::fold_in_users`].
@@ -64,6 +64,9 @@ impl Model {
         self.scores = Scores::Factored(Factored::new(rank, old.features_table().to_vec(), classes, bias));
         name(&mut self.card.classes, count, items, &data.users);
         self.set_seen(rows);
+        if let Some(recommender) = &mut self.card.recommender {
+            recommender.co_occurrence = pool::run(|| super::Recommender::count(&recommender.options, &recommender.seen));
+        }
         Ok(())
     }
 
@@ -72,7 +75,8 @@ impl Model {
         rows.into_iter().for_each(|row| seen.push(String::new(), row));
         (self.card.counts, self.card.rows) = (seen.counts(), seen.len() as u64);
         if let Some(recommender) = &mut self.card.recommender {
-            *recommender = super::Recommender::new(recommender.options.clone(), &seen);
+            let co_occurrence = recommender.co_occurrence.clone();
+            *recommender = super::Recommender::new(recommender.options.clone(), &seen, co_occurrence);
         }
     }
 }

@@ -19,6 +19,9 @@ const ROWS: usize = 2048;
 /// The rows of a table as columns, made when several vectors are asked for.
 pub(super) type Columns = OnceLock<Vec<f32>>;
 
+/// Adds to the products of a vector, by its number, with all rows.
+pub(super) type Add<'a> = dyn Fn(usize, &mut [f32]) + Sync + 'a;
+
 /// A table of rows that are as long as the vectors.
 pub(super) struct Table<'a> {
     pub rows: &'a [f32],
@@ -27,16 +30,23 @@ pub(super) struct Table<'a> {
 
 impl Table<'_> {
     /// The rows with the largest products per vector, the largest first; `excluded` are lists of rows in increasing
-    /// order that are left out.
-    pub fn top(&self, vectors: &[&[f32]], excluded: &[&[u32]], count: usize) -> Vec<Vec<Recommendation>> {
+    /// order that are left out; `add` adds to the products.
+    pub fn top(
+        &self,
+        vectors: &[&[f32]],
+        excluded: &[&[u32]],
+        count: usize,
+        add: Option<&Add<'_>>,
+    ) -> Vec<Vec<Recommendation>> {
         let Some(rank) = vectors.first().map(|vector| vector.len()) else { return Vec::new() };
         let all = self.rows.len() / rank;
         assert!(vectors.len() == excluded.len() && vectors.iter().all(|vector| vector.len() == rank));
         assert_eq!(all * rank, self.rows.len());
         if vectors.len() < PANEL / 4 {
-            let tops = vectors.iter().zip(excluded).map(|(vector, excluded)| {
+            let tops = vectors.iter().zip(excluded).enumerate().map(|(number, (vector, excluded))| {
                 let mut scores = vec![0.0; all];
                 products(self.rows, vector, &mut scores);
+                add.iter().for_each(|add| add(number, &mut scores));
                 let mut largest = Largest::new(count);
                 exclude(&mut scores, 0, excluded);
                 largest.offer(&scores, 0);
@@ -49,8 +59,12 @@ impl Table<'_> {
             pack_rows_as_columns(self.rows, rank, &mut columns);
             columns
         });
-        let of_vectors = |(vectors, excluded): (&[&[f32]], &[&[u32]])| -> Vec<Vec<Recommendation>> {
+        let of_vectors = |(task, (vectors, excluded)): (usize, (&[&[f32]], &[&[u32]]))| -> Vec<Vec<Recommendation>> {
             let hidden: Vec<f32> = vectors.concat();
+            let mut added = vec![0.0; add.map_or(0, |_| vectors.len() * all)];
+            for (number, added) in added.chunks_exact_mut(all).enumerate() {
+                add.iter().for_each(|add| add(task * VECTORS + number, added));
+            }
             let mut largest = vec![Largest::new(count); vectors.len()];
             let mut scores = vec![0.0; vectors.len() * ROWS];
             for (block, columns) in columns.chunks(ROWS * rank).enumerate() {
@@ -58,6 +72,10 @@ impl Table<'_> {
                 let own = width.min(all - first);
                 let scores = &mut scores[..vectors.len() * width];
                 multiply(&hidden, rank, rank, columns, scores);
+                for (number, scores) in scores.chunks_mut(width).enumerate().filter(|_| add.is_some()) {
+                    let added = &added[number * all + first..][..own];
+                    scores.iter_mut().zip(added).for_each(|(score, added)| *score += added);
+                }
                 for ((scores, largest), excluded) in scores.chunks_mut(width).zip(&mut largest).zip(excluded) {
                     exclude(&mut scores[..own], first as u32, excluded);
                     largest.offer(&scores[..own], first as u32);
@@ -65,7 +83,8 @@ impl Table<'_> {
             }
             largest.into_iter().map(listed).collect()
         };
-        pool::run(|| vectors.par_chunks(VECTORS).zip(excluded.par_chunks(VECTORS)).flat_map_iter(of_vectors).collect())
+        let tasks = vectors.par_chunks(VECTORS).zip(excluded.par_chunks(VECTORS)).enumerate();
+        pool::run(|| tasks.flat_map_iter(of_vectors).collect())
     }
 }
 
