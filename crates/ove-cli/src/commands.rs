@@ -2,6 +2,7 @@
 
 mod analogy;
 mod bound;
+mod completions;
 mod convert;
 mod demo;
 mod embed;
@@ -10,6 +11,7 @@ mod evaluate;
 mod export;
 mod generate;
 mod inspect;
+mod man;
 mod predict;
 mod recommend;
 mod reproduce;
@@ -41,6 +43,8 @@ pub enum Command {
     Estimate(estimate::Args),
     Reproduce(reproduce::Args),
     Generate(generate::Args),
+    Man(man::Args),
+    Completions(completions::Args),
 }
 
 impl Command {
@@ -88,6 +92,8 @@ impl Command {
             Command::Estimate(args) => estimate::run(args),
             Command::Reproduce(args) => reproduce::run(args),
             Command::Generate(args) => generate::run(args),
+            Command::Man(args) => man::run(args),
+            Command::Completions(args) => completions::run(args),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Writing folders and text files, with errors that name the path, and outputs that are not inputs.
+//! Writing folders and files, with errors that name the path, and outputs that are not inputs.
 
 use std::fs;
 use std::path::{Path, PathBuf, absolute};
@@ -11,9 +11,10 @@ pub fn folder(path: &Path) -> Result<()> {
     fs::create_dir_all(path).with_context(|| format!("creating {}", path.display()))
 }
 
-/// Writes a text file as a whole: if that fails, the old file stays, or none.
-pub fn write(path: &Path, text: &str) -> Result<()> {
-    let fill = |place: &Path| fs::write(place, text).map_err(|error| atomic::unwritten(path, text.len(), error));
+/// Writes a file as a whole: if that fails, the old file stays, or none.
+pub fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
+    let content = content.as_ref();
+    let fill = |place: &Path| fs::write(place, content).map_err(|error| atomic::unwritten(path, content.len(), error));
     Ok(atomic::write_beside(path, fill)?)
 }
 

@@ -30,8 +30,13 @@ struct Cli {
     command: Command,
 }
 
+/// The commands and flags, with their help.
+fn command_line() -> clap::Command {
+    help::arranged(Cli::command())
+}
+
 fn main() -> ExitCode {
-    let matches = help::arranged(Cli::command()).get_matches();
+    let matches = command_line().get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let listening = if cli.command.handles_signals() { Ok(()) } else { interrupt::install() };
     let done = listening.and_then(|()| cli.command.run());

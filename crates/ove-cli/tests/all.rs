@@ -9,6 +9,7 @@ mod demo;
 mod embed;
 mod estimate;
 mod evaluate;
+mod export;
 mod generate;
 #[cfg(target_os = "linux")]
 mod hostile;

@@ -3,6 +3,7 @@
 pub mod atomic;
 pub mod cache;
 mod corpus;
+pub(crate) mod onnx;
 pub mod read;
 pub(crate) mod tensors;
 pub mod vectors;

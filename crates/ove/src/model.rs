@@ -4,6 +4,7 @@ mod card;
 mod embedding;
 mod evaluation;
 mod file;
+mod onnx;
 mod predict;
 mod ranking;
 mod recommender;

@@ -98,7 +98,7 @@ impl Model {
         (self.card.counts[class as usize] as f64 / of.max(1.0)).min(1.0)
     }
 
-    fn prior_top(&self, k: usize) -> Vec<Prediction> {
+    pub(super) fn prior_top(&self, k: usize) -> Vec<Prediction> {
         let mut classes: Vec<u32> = (0..self.classes() as u32).collect();
         classes.sort_by_key(|&class| std::cmp::Reverse(self.card.counts[class as usize]));
         classes.truncate(k);

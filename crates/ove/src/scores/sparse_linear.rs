@@ -26,6 +26,16 @@ impl SparseLinear {
         SparseLinear { weights, bias }
     }
 
+    /// The weights, in blocks of classes.
+    pub(crate) fn weights(&self) -> &SparseBlocks {
+        &self.weights
+    }
+
+    /// The biases, one per class.
+    pub(crate) fn bias(&self) -> &[f32] {
+        &self.bias
+    }
+
     /// Prunes the weights below a threshold.
     pub(super) fn of(linear: &Linear, threshold: f32) -> Result<Self> {
         Ok(SparseLinear { weights: large(linear, threshold)?, bias: linear.bias().to_vec().into() })

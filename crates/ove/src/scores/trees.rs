@@ -29,7 +29,7 @@ mod flat_bound;
 mod probabilities;
 mod second_stage;
 
-pub use beam::{BeamScores, Search};
+pub use beam::{BEAM, BeamScores, NEAR, Search};
 pub use calibration::{Calibration, Evidence};
 pub use ensemble::Scratch;
 pub use second_stage::{ClassWeights, Mix, SecondStage};

@@ -15,7 +15,7 @@ use crate::scores::sparse::RankBitmap;
 pub const BEAM: usize = 10;
 
 /// Leaves whose energy exceeds that of the best leaf by more than this are pruned from the beam.
-const NEAR: f32 = 3.5;
+pub const NEAR: f32 = 3.5;
 
 /// Bytes per thread for the scores of a batch of rows.
 const BATCH_BYTES: usize = 128 << 20;
