@@ -118,7 +118,7 @@ pub fn estimate(
     let options = categorical::options(method, &Value::Object(given)).map_err(exception)?;
     let found = watched(py, None, |pulse| {
         let watch = &mut |progress: &Progress, _: &dyn Fn() -> Vec<f64>| {
-            pulse.tell(Report { done: progress.done, bound: progress.bound });
+            pulse.tell(Report { done: progress.done, bound: progress.bound, run: None });
             if pulse.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         ove::with_threads(threads, || categorical::estimate(&counts, method, &options, watch))

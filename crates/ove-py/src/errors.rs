@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 
 use ove::Error;
-use pyo3::exceptions::{PyFloatingPointError, PyOSError, PyValueError};
+use pyo3::exceptions::{PyFloatingPointError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 /// The exception for an error.
@@ -15,6 +15,7 @@ pub fn exception(error: Error) -> PyErr {
             let message = source.to_string().trim_end_matches(&format!(" (os error {number})")).to_owned();
             PyOSError::new_err((number, message, path))
         }
+        Error::Stopped => PyRuntimeError::new_err("training was stopped before there was a model"),
         Error::Diverged { .. } => PyFloatingPointError::new_err(error.to_string()),
         Error::Setting { name, must, got } => {
             PyValueError::new_err(Error::Setting { name: keyword(&name), must, got }.to_string())

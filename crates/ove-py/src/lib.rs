@@ -25,7 +25,7 @@ mod _ove {
     #[pymodule_export]
     use super::settings::defaults;
     #[pymodule_export]
-    use super::text::{TextRows, fit_text};
+    use super::text::{TextRows, fit_text, fit_text_on_disk};
     #[pymodule_export]
     use super::train::{many_classes, train};
     #[pymodule_export]

@@ -122,6 +122,17 @@ impl Model {
         Ok(TextRows { data, text: None })
     }
 
+    /// The rows of more texts to train on, whose new words follow those of the model.
+    fn more_text_rows(&self, py: Python<'_>, texts: Vec<PyBackedStr>, threads: usize) -> PyResult<TextRows> {
+        let text = self.inner.card.text.as_ref();
+        let text = text.ok_or_else(|| PyValueError::new_err("the model was not trained on texts"))?;
+        let rows = || {
+            let text = text.extended(&borrowed(&texts))?;
+            Ok(TextRows { data: text.rows(&borrowed(&texts)), text: Some(text) })
+        };
+        py.detach(|| ove::with_threads(threads, rows)).and_then(|rows| rows).map_err(exception)
+    }
+
     /// The scores of all classes.
     fn scores<'py>(&self, py: Python<'py>, rows: Matrix<'py>, threads: usize) -> PyResult<Table<'py>> {
         let scores = with_rows(py, &rows, threads, |rows| self.inner.scores(rows))?;

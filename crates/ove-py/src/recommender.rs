@@ -64,7 +64,7 @@ pub fn fit_recommender(
         let watch = &mut |event: RecommenderEvent<'_>| {
             match event {
                 RecommenderEvent::Choosing { progress } | RecommenderEvent::Step { progress, .. } => {
-                    pulse.tell(Report { done: progress.done, bound: progress.bound });
+                    pulse.tell(Report { done: progress.done, bound: progress.bound, run: None });
                 }
                 _ => {}
             }

@@ -1,7 +1,11 @@
 //! Texts to rows.
 
+use std::path::PathBuf;
+
 use numpy::{PyArray1, ToPyArray};
 use ove::Dataset;
+use ove::io::cache;
+use ove::io::read::{Format, ReadOptions};
 use ove::text::Text;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -61,6 +65,22 @@ pub fn fit_text(py: Python<'_>, texts: Vec<PyBackedStr>, settings: &str, threads
     let fitted = py.detach(|| ove::with_threads(threads, || Text::fit(&options, &borrowed(&texts))));
     let (text, data) = fitted.and_then(|fitted| fitted).map_err(exception)?;
     Ok(TextRows { data, text: Some(text) })
+}
+
+/// The same for the texts of a file, one per line and followed by a tab and any label, whose rows stay in a folder.
+#[pyfunction]
+pub fn fit_text_on_disk(
+    py: Python<'_>,
+    texts: PathBuf,
+    folder: PathBuf,
+    settings: &str,
+    threads: usize,
+) -> PyResult<TextRows> {
+    let options = settings::text_options(settings::parsed(settings)?)?;
+    let read = ReadOptions { format: Some(Format::Tsv), ..ReadOptions::default() };
+    let open = || cache::open(&folder, &texts, &read, &options, &mut |_| ());
+    let cached = py.detach(|| ove::with_threads(threads, open)).and_then(|cached| cached).map_err(exception)?;
+    Ok(TextRows { data: cached.data, text: cached.text })
 }
 
 /// The texts, as the library takes them.

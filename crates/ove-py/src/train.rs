@@ -43,9 +43,9 @@ pub fn train(
     let options = settings::options(settings::parsed(settings)?, from.map(|model| &model.card.options))?;
     let labels = as_labels(offsets.as_slice()?, labels.as_slice()?)?;
     let row_weights = row_weights.as_ref().map_or(Ok(&[][..]), |weights| weights.as_slice())?.to_vec();
-    let text = match &rows {
-        Matrix::Texts(texts) => texts.get().text.clone(),
-        _ => None,
+    let (text, bytes_on_disk) = match &rows {
+        Matrix::Texts(texts) => (texts.get().text.clone(), texts.get().data.bytes_on_disk()),
+        _ => (None, 0),
     };
     let tune_on = tune_on.map(|(rows, offsets, labels)| {
         let labels = as_labels(offsets.as_slice()?, labels.as_slice()?)?;
@@ -64,7 +64,7 @@ pub fn train(
         view.read(|rows| {
             let mut examples = Examples::new(rows, &labels, &row_weights, classes.len());
             examples.name_rows = name_rows;
-            let data = FitData { examples, classes: &classes, feature_names: &feature_names, bytes_on_disk: 0 };
+            let data = FitData { examples, classes: &classes, feature_names: &feature_names, bytes_on_disk };
             let vectors = vectors.map(|vectors| &vectors.inner);
             let tune_on = tune_on.as_ref();
             let start = FitStart { from, vectors, text, label_names, tune_on, ..FitStart::default() };
@@ -84,10 +84,19 @@ pub fn many_classes(classes: Vec<String>, rows: usize) -> Option<String> {
 
 /// Passes progress on. A stop means that Python raised an exception, so that no model is wanted.
 fn follow(pulse: &Pulse, event: Event<'_>) -> ControlFlow<Stop> {
-    if let Event::Step { progress, .. } = event {
-        pulse.tell(Report { done: progress.done, bound: progress.bound });
+    match event {
+        Event::Choosing => pulse.tell(Report::default()),
+        Event::Step { progress, .. } => {
+            let run = Some((progress.epochs, progress.updates));
+            pulse.tell(Report { done: progress.done, bound: progress.bound, run });
+        }
+        _ => {}
     }
-    if pulse.is_stopped() { ControlFlow::Break(Stop::Discard) } else { ControlFlow::Continue(()) }
+    match (pulse.is_stopped(), pulse.is_enough()) {
+        (true, _) => ControlFlow::Break(Stop::Discard),
+        (_, true) => ControlFlow::Break(Stop::Keep),
+        _ => ControlFlow::Continue(()),
+    }
 }
 
 fn as_labels(offsets: &[i64], classes: &[u32]) -> PyResult<Labels> {

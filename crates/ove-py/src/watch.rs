@@ -17,16 +17,19 @@ const TICK: Duration = Duration::from_millis(50);
 #[derive(Default)]
 pub struct Pulse {
     stop: AtomicBool,
+    enough: AtomicBool,
     latest: Mutex<Option<Report>>,
 }
 
 /// How far the work is.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Report {
     /// The share that is done.
     pub done: f64,
     /// The bound on the scale of all rows, if there is one.
     pub bound: Option<f64>,
+    /// Number of epochs and of updates; none while settings are chosen.
+    pub run: Option<(f64, u64)>,
 }
 
 impl Pulse {
@@ -35,9 +38,14 @@ impl Pulse {
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
     }
 
-    /// Whether the work has to stop.
+    /// Whether the work has to stop, and nobody waits for its result.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Relaxed)
+    }
+
+    /// Whether the work has to stop, and its result so far is wanted.
+    pub fn is_enough(&self) -> bool {
+        self.enough.load(Relaxed)
     }
 
     fn take(&self) -> Option<Report> {
@@ -45,8 +53,9 @@ impl Pulse {
     }
 }
 
-/// Does `work` with the interpreter released. `progress`, if given, is called with the share that is done and the
-/// bound. An exception of a signal handler or of `progress` stops the work, and is raised once it has stopped.
+/// Does `work` with the interpreter released. `progress`, if given, is called with the share that is done, the bound, and
+/// the number of epochs and of updates. If it returns False, the work is asked to end with what it has. An exception of a
+/// signal handler or of `progress` stops the work, and is raised once it has stopped.
 pub fn watched<R: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
@@ -63,20 +72,26 @@ pub fn watched<R: Send>(
             let mut heard = Ok(());
             while let Err(RecvTimeoutError::Timeout) = finished.recv_timeout(TICK) {
                 if heard.is_ok() {
-                    heard = Python::attach(|py| hear(py, pulse.take(), progress.as_ref()));
+                    heard = Python::attach(|py| hear(py, &pulse, progress.as_ref()));
                     pulse.stop.store(heard.is_err(), Relaxed);
                 }
             }
             let result = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            if heard.is_ok() {
+                heard = Python::attach(|py| hear(py, &pulse, progress.as_ref()));
+            }
             heard.map(|()| result)
         })
     })
 }
 
-fn hear(py: Python<'_>, report: Option<Report>, progress: Option<&Py<PyAny>>) -> PyResult<()> {
+fn hear(py: Python<'_>, pulse: &Pulse, progress: Option<&Py<PyAny>>) -> PyResult<()> {
     py.check_signals()?;
-    if let (Some(report), Some(progress)) = (report, progress) {
-        progress.call1(py, (report.done, report.bound))?;
+    if let (Some(Report { done, bound, run }), Some(progress)) = (pulse.take(), progress) {
+        let answer = progress.call1(py, (done, bound, run))?;
+        if matches!(answer.extract::<bool>(py), Ok(false)) {
+            pulse.enough.store(true, Relaxed);
+        }
     }
     Ok(())
 }

@@ -46,7 +46,7 @@ pub fn fit_words(
     let work = |pulse: &Pulse| {
         let watch = &mut |event: EmbeddingEvent<'_>| {
             if let EmbeddingEvent::Step { progress, .. } = event {
-                pulse.tell(Report { done: progress.done, bound: None });
+                pulse.tell(Report { done: progress.done, ..Report::default() });
             }
             if pulse.is_stopped() { ControlFlow::Break(Stop::Discard) } else { ControlFlow::Continue(()) }
         };

@@ -13,6 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
+from sklearn.exceptions import NotFittedError
+
 import ove
 
 EXACT = dict(objective="softmax", solver="batch", l2=2, penalty_on_bias=False, tolerance=1e-9)
@@ -151,6 +153,44 @@ def test_rows_without_a_label_are_left_out(rows):
     some = ove.OneVsEachClassifier(solver="batch").fit(x, lists, sample_weight=weight)
     few = ove.OneVsEachClassifier(solver="batch").fit(x[kept], y[kept], sample_weight=weight[kept])
     np.testing.assert_array_equal(some.coef_, few.coef_)
+
+
+def test_lists_of_two_labels_are_no_matrix():
+    x = np.eye(2, dtype=np.float32).repeat(20, axis=0)
+    both = ove.OneVsEachClassifier(solver="batch").fit(x, [[0, 1], [1, 0]] * 20)
+    assert both.classes_.tolist() == [0, 1] and both.predict(x)[0].tolist() in ([0, 1], [1, 0])
+    matrix = ove.OneVsEachClassifier(solver="batch").fit(x, np.array([[1, 0]] * 20 + [[0, 1]] * 20))
+    assert matrix.predict(x)[0].tolist() == [1, 0] and matrix.predict(x)[-1].tolist() == [0, 1]
+
+
+def test_the_best_labels_from_a_threshold_on(rows):
+    x, y = rows
+    model = ove.OneVsEachClassifier(solver="batch").fit(x, y)
+    best, probabilities = model.top_k(x, 3)
+    labels, reached = model.top_k(x, 3, threshold=0.3)
+    for row in range(len(y)):
+        kept = probabilities[row] >= 0.3
+        assert labels[row].tolist() == best[row][kept].tolist() and reached[row].tolist() == probabilities[row][kept].tolist()
+    assert {len(row) for row in labels} >= {1, 2}
+    with pytest.raises(ValueError, match="`threshold` must be between 0 and 1, got 2"):
+        model.top_k(x, threshold=2)
+
+
+@pytest.mark.parametrize("settings", [{"solver": "batch"}, {"scores": "linear"}, {"scores": "factored", "rank": 8}, {"scores": "trees"}])
+def test_learning_new_labels(rows, settings):
+    x, y = rows
+    old = np.flatnonzero(y < 4)
+    model = ove.OneVsEachClassifier(**settings, random_state=1).fit(x[old], y[old])
+    assert model.classes_.tolist() == [0, 1, 2, 3]
+    # Only rows of the new class, and a few of the others.
+    some = np.append(np.flatnonzero(y == 4), old[::3])
+    model.learn(x[some], y[some])
+    assert model.classes_.tolist() == [0, 1, 2, 3, 4] and model.score(x[y == 4], y[y == 4]) > 0.5
+    assert model.score(x[old], y[old]) > 0.4  # of five classes
+    with pytest.raises(ValueError, match="labels of the same type as those of the model, got 'other'"):
+        model.learn(x[:1], ["other"])
+    with pytest.raises(NotFittedError):
+        ove.OneVsEachClassifier().learn(x, y)
 
 
 def test_warm_start_starts_from_the_weights(rows):

@@ -1,5 +1,6 @@
 """What happens while training runs: signals, other threads, progress, memory."""
 
+import json
 import os
 import signal
 import subprocess
@@ -215,3 +216,49 @@ def test_rows_are_not_copied():
     size, grown, weights = growth(400_000)
     assert size > 300e6
     assert grown < 2 * weights + 0.1 * size, f"{size / 1e6:.0f} MB of rows, {grown / 1e6:.0f} MB more while fitting"
+
+
+@pytest.mark.parametrize("kind", STOPPED)
+def test_a_callback_sees_progress_and_ends_training_with_the_model_so_far(kind):
+    model, x, y = endless(kind)
+    train = model.fit
+    if kind == "trees":  # which are first calibrated with as many epochs, unless they go on
+        model.set_params(epochs=1).fit(x[:500], y[:500]).set_params(epochs=100_000)
+        train = model.learn
+    seen = []
+
+    def enough(progress):
+        seen.append(progress)
+        return progress.updates == 0
+
+    train(x, y, callback=enough)
+    last = seen[-1]
+    assert isinstance(last, ove.Progress) and last.stage == "training" and last.updates > 0 and 0 < last.done < 1
+    assert (last.bound is None) == (kind == "trees")
+    assert set(model.predict(x)) <= set(range(20)) and not json.loads(model._model.card())["finished"]
+
+
+def test_a_callback_that_raises_leaves_no_model():
+    model, x, y = endless("stochastic")
+
+    def broken(progress):
+        raise LookupError("enough")
+
+    with pytest.raises(LookupError, match="enough"):
+        model.fit(x, y, callback=broken)
+    assert not hasattr(model, "classes_")
+
+
+def test_a_choice_that_is_stopped_leaves_no_model():
+    model, x, y = endless("trees")
+    model.set_params(scores=None, epochs=None)
+    with pytest.raises(RuntimeError, match="stopped before there was a model"):
+        model.fit(x, y, callback=lambda progress: progress.stage != "choosing")
+    assert not hasattr(model, "classes_")
+
+
+def test_every_run_is_told_of(rows):
+    x, y = rows
+    seen = []
+    ove.OneVsEachClassifier(scores="linear", epochs=1, learning_rate=0.1).fit(x[:20], y[:20], callback=seen.append)
+    assert seen[-1].stage == "training" and seen[-1].done == 1 and seen[-1].epochs == 1 and seen[-1].updates == 20

@@ -199,3 +199,64 @@ def test_effort_and_views(texts, tmp_path):
     assert ove.load(tmp_path / "views.model").views == views
     with pytest.raises(ValueError, match="`effort` must be one of fast, default, best, got "):
         ove.TextClassifier(effort="most").fit(*texts)
+
+
+def test_rows_of_transform_stand_for_texts(texts):
+    strings, labels = texts
+    model = ove.TextClassifier().fit(strings, labels)
+    rows = model.transform([*strings, "xyzzy"])
+    assert rows[-1].nnz == 0 and rows[:-1].getnnz(axis=1).min() > 0
+    np.testing.assert_array_equal(model.predict_proba(rows[:-1]), model.predict_proba(strings))
+    assert model.top_k(rows[:-1], k=1)[0].tolist() == model.top_k(strings, k=1)[0].tolist()
+    with pytest.raises(ValueError, match=f"`X` must have {rows.shape[1]} columns, as `transform` gives, got 2"):
+        model.predict(rows[:, :2])
+
+
+@pytest.mark.parametrize("settings", [{}, {"hash": 500}, {"tokens": True}, {"scores": "linear"}])
+def test_texts_that_come_one_by_one(texts, tmp_path, settings):
+    strings, labels = [*texts[0], "two\tcolumns\nand two lines", "", "nothing at all"], [*texts[1], "sea", "wood", []]
+    labels = [[label] if isinstance(label, str) else label for label in labels]
+    usual = ove.TextClassifier(**settings).fit(strings, labels)
+    streamed = ove.TextClassifier(**settings).fit((text for text in strings), labels, cache=tmp_path / "cache")
+    np.testing.assert_array_equal(streamed.predict_proba(strings), usual.predict_proba(strings))
+    # The same texts are not read again, others are.
+    card = tmp_path / "cache" / "rows" / "card"
+    made = card.stat().st_mtime_ns
+    ove.TextClassifier(**settings).fit(iter(strings), labels, cache=tmp_path / "cache")
+    assert card.stat().st_mtime_ns == made
+    ove.TextClassifier(**settings).fit(iter(strings[1:]), labels[1:], cache=tmp_path / "cache")
+    assert card.stat().st_mtime_ns > made
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        ove.TextClassifier(**settings).fit(iter(strings), labels[:-3], cache=tmp_path / "cache")
+    assert sorted(path.name for path in (tmp_path / "cache").iterdir()) == ["rows", "texts.tsv"]
+
+
+def test_names_are_learnt_from_a_cache_too(texts, tmp_path):
+    names = {"sea": "ocean", "wood": ["forest", "grove"], "hill": "mountain"}
+    usual = ove.TextClassifier(label_names=names, min_df=1).fit(*texts)
+    streamed = ove.TextClassifier(label_names=names, min_df=1).fit(iter(texts[0]), texts[1], cache=tmp_path)
+    np.testing.assert_array_equal(streamed.predict_proba(["ocean", "grove"]), usual.predict_proba(["ocean", "grove"]))
+
+
+def test_nothing_of_a_stream_that_breaks_is_kept(texts, tmp_path):
+    with pytest.raises(ValueError, match="each text in `X` must be a string, got 7 in row 1"):
+        ove.TextClassifier().fit(iter(["a text", 7]), ["a", "b"], cache=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    fitted = ove.TextClassifier(warm_start=True).fit(*texts)
+    with pytest.raises(ValueError, match="`cache` must be left out"):
+        fitted.fit(*texts, cache=tmp_path)
+
+
+@pytest.mark.parametrize("settings", [{}, {"scores": "linear"}, {"hash": 500}, {"scores": "trees", "trees": 2}])
+def test_learning_new_words_and_labels(texts, tmp_path, settings):
+    ove.TextClassifier(**settings).fit(*texts).save(tmp_path / "model")
+    model = ove.load(tmp_path / "model")
+    known = model.n_features_in_
+    new = ["scree summit ridge", "summit and cairn", "the ridge with scree", "cairn and scree and old ridge", "summit ridge"] * 4
+    model.learn([*new, *texts[0][::4]], ["hill"] * 20 + texts[1][::4])
+    assert sorted(model.classes_) == ["hill", "sea", "town", "wood"] and model.classes_[-1] == "hill"
+    assert model.predict(["a ridge with a cairn"]).tolist() == ["hill"]
+    assert model.score(*texts) > 0.9
+    assert model.n_features_in_ == known + (0 if "hash" in settings else 4)
+    model.save(tmp_path / "more")
+    assert ove.load(tmp_path / "more").predict(["a ridge with a cairn"]).tolist() == ["hill"]

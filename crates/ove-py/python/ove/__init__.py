@@ -21,6 +21,7 @@ from ove._categorical import CategoricalEstimator
 from ove._classifier import OneVsEachClassifier
 from ove._doubts import DataWarning
 from ove._load import load
+from ove._progress import Progress
 from ove._recommender import Recommender
 from ove._text import TextClassifier
 from ove._word_vectors import WordVectors
@@ -30,6 +31,7 @@ __all__ = [
     "CategoricalEstimator",
     "DataWarning",
     "OneVsEachClassifier",
+    "Progress",
     "Recommender",
     "TextClassifier",
     "WordVectors",

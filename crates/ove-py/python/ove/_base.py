@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ove import _ove
 from ove._doubts import warn_of_many_classes
-from ove._progress import progress_line
+from ove._progress import Callback, told
 from ove._settings import resolved, settings_of, threads_of
-from ove._targets import Examples, targets_of
+from ove._targets import Examples, Targets, more_targets_of, targets_of
 from ove._types import Matrix
 
 Floats = npt.NDArray[np.float64]
@@ -59,6 +60,14 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """The rows of X, and their number; texts with the words of the rows `like`, or else of the model."""
         raise NotImplementedError
 
+    def _read_on_disk(self, X: Any, folder: str | os.PathLike[str]) -> tuple[Matrix, int]:
+        """The rows of X, which stay in a folder, and their number."""
+        raise NotImplementedError
+
+    def _read_more(self, X: Any) -> tuple[Matrix, int]:
+        """The rows of X, and their number; texts with the words of the model, followed by their own."""
+        return self._read(X, fitting=False)
+
     def _feature_names(self) -> list[str]:
         return []
 
@@ -76,7 +85,15 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
     # Training
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, tune_on: tuple[Any, Any] | None = None) -> Any:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        tune_on: tuple[Any, Any] | None = None,
+        callback: Callback | None = None,
+    ) -> Any:
         """Trains on rows X with labels y.
 
         Parameters
@@ -90,14 +107,47 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         tune_on : (X, y), optional
             Rows for choosing epochs, learning rate, temperature and threshold, and for early stopping, in place of rows
             that are held out of X; for linear and factored scores. Labels that `y` does not have are left out.
+        callback : function, optional
+            Called with an `ove.Progress` after steps of training, at most twenty times a second. If it returns False,
+            training ends with the model so far; if there is none yet, with a RuntimeError. An exception ends training
+            without a model and is passed on.
 
         Returns
         -------
         self
         """
+        return self._fit(X, y, sample_weight, tune_on, callback)
+
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        tune_on: tuple[Any, Any] | None,
+        callback: Callback | None,
+        cache: str | os.PathLike[str] | None = None,
+    ) -> Any:
         earlier = getattr(self, "_model", None) if self.warm_start else None
         targets = targets_of(y, None if earlier is None else self.classes_)
-        return self._train(Examples(X, targets, sample_weight), earlier, tune_on)
+        return self._train(Examples(X, targets, sample_weight, cache=cache), earlier, tune_on, callback)
+
+    def learn(self, X: Any, y: Any, sample_weight: Any = None, *, callback: Callback | None = None) -> Any:
+        """Trains further on new rows, which may have new labels and, if they are texts, new words.
+
+        As by `ove train --from`: settings are kept, except those that are given; the rows of the model are not needed.
+        New labels follow those in `classes_`, and new classes of trees join the leaf that is nearest to their rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight, callback : as in `fit`
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        targets = more_targets_of(y, self.classes_)
+        return self._train(Examples(X, targets, sample_weight), self._model, callback=callback, growing=True)
 
     @available_if(_learns_in_parts)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
@@ -140,6 +190,8 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         examples: Examples,
         start: _ove.Model | None,
         tune_on: tuple[Any, Any] | None = None,
+        callback: Callback | None = None,
+        growing: bool = False,
         **instead: Any,
     ) -> Any:
         if start is None:
@@ -152,10 +204,19 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             sample_weight = _check_sample_weight(sample_weight, every, dtype=np.float64, ensure_non_negative=True)
         labelled = targets.labelled()
         if len(labelled) < len(targets):
-            check_consistent_length(X, targets.offsets[1:])
-            X, targets = _safe_indexing(X, labelled), targets.without_unlabelled()
+            if not hasattr(X, "__len__") and isinstance(X, Iterable):
+                X = _labelled(X, targets)
+            else:
+                check_consistent_length(X, targets.offsets[1:])
+                X = _safe_indexing(X, labelled)
+            targets = targets.without_unlabelled()
             sample_weight = None if sample_weight is None else sample_weight[labelled]
-        rows, count = self._read(X, fitting=start is None)
+        if examples.cache is not None:
+            rows, count = self._read_on_disk(X, examples.cache)
+        elif growing:
+            rows, count = self._read_more(X)
+        else:
+            rows, count = self._read(X, fitting=start is None)
         if len(targets) != count:
             raise ValueError(_inconsistent(count, len(targets)))
         if len(targets.classes) < 2:
@@ -168,7 +229,7 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         names = [str(label) for label in targets.classes.tolist()]
         if start is None:
             warn_of_many_classes(names, count)
-        with progress_line(self.verbose, count) as progress:
+        with told(self.verbose, count, callback) as progress:
             model = _ove.train(
                 rows,
                 targets.offsets,
@@ -223,21 +284,33 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             warnings.warn(message, UserWarning, stacklevel=3)
         return rows, threads_of(self.n_jobs)
 
-    def top_k(self, X: Any, k: int = 5) -> tuple[npt.NDArray[Any], Floats]:
+    def top_k(self, X: Any, k: int = 5, *, threshold: float | None = None) -> tuple[Any, Any]:
         """The min(k, K) most probable labels of each row, best first, and their probabilities.
 
         With very many classes this needs far less memory than `predict_proba`, and with trees far less time.
 
+        Parameters
+        ----------
+        X : rows, as in `fit`
+        k : int
+        threshold : float, optional
+            Only labels with at least this probability; rows then have up to k labels.
+
         Returns
         -------
-        labels : array of shape (n_rows, k)
-        probabilities : array of shape (n_rows, k)
+        labels : array of shape (n_rows, k); with a threshold, a list with an array for each row
+        probabilities : the same
         """
         if k < 1:
             raise ValueError(f"`k` must be at least 1, got {k}")
+        _check_threshold(threshold)
         rows, threads = self._rows(X)
         best, probabilities = self._model.top_k(rows, k, threads)
-        return self.classes_[best], probabilities
+        labels = self.classes_[best]
+        if threshold is None:
+            return labels, probabilities
+        counts = (probabilities >= threshold).sum(axis=1).tolist()
+        return [row[:n] for row, n in zip(labels, counts)], [row[:n] for row, n in zip(probabilities, counts)]
 
     @property
     def threshold_(self) -> float | None:
@@ -261,8 +334,7 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         array of labels; a list with an array of labels for each row, if rows had several labels or `threshold` is given;
         a matrix of 0 and 1, if the model was fitted to one
         """
-        if threshold is not None and not 0 <= threshold <= 1:
-            raise ValueError(f"`threshold` must be between 0 and 1, got {threshold}")
+        _check_threshold(threshold)
         rows, threads = self._rows(X)
         form = getattr(self, "_form", None)
         offsets, found = self._model.predict(rows, threshold, threads)
@@ -347,6 +419,22 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def _labelled(X: Iterable[Any], targets: Targets) -> Iterator[Any]:
+    """The rows that have a label, of rows that come one by one."""
+    rows = 0
+    for n, x in enumerate(X):
+        rows = n + 1
+        if rows <= len(targets) and targets.offsets[n] < targets.offsets[rows]:
+            yield x
+    if rows != len(targets):
+        raise ValueError(_inconsistent(rows, len(targets)))
+
+
+def _check_threshold(threshold: float | None) -> None:
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise ValueError(f"`threshold` must be between 0 and 1, got {threshold}")
 
 
 def _inconsistent(rows: int, labels: int) -> str:

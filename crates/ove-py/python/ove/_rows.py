@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
-from ove._types import Matrix
+from ove._types import Matrix, Sparse
 
 
 def rows_of(estimator: Any, X: Any, *, reset: bool) -> tuple[Matrix, int]:
@@ -18,10 +18,15 @@ def rows_of(estimator: Any, X: Any, *, reset: bool) -> tuple[Matrix, int]:
     )
     if not sp.issparse(X):
         return X, X.shape[0]
+    return sparse_parts(X), X.shape[0]
+
+
+def sparse_parts(X: Any) -> Sparse:
+    """The parts of a CSR matrix of 32-bit floats."""
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     indices = X.indices if X.indices.dtype in (np.int32, np.int64) else X.indices.astype(np.int64)
     parts = (X.indptr.astype(np.int64, copy=False), indices, X.data)
     offsets, indices, values = map(np.ascontiguousarray, parts)
-    return (offsets, indices, values, X.shape[1]), X.shape[0]
+    return offsets, indices, values, X.shape[1]

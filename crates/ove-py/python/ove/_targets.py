@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -71,6 +72,20 @@ class Examples:
     """The weight of each row, as it was given."""
     name_rows: int = 0
     """Number of rows at the end that are names of classes."""
+    cache: str | os.PathLike[str] | None = None
+    """The folder that the rows of texts stay in; in memory if it is None."""
+
+
+def more_targets_of(y: Any, known: npt.NDArray[Any]) -> Targets:
+    """The labels in y, as indices into the known classes, which those that are new follow."""
+    targets = targets_of(y, known)
+    if not len(targets.unknown):
+        return targets
+    if targets.unknown.dtype.kind != known.dtype.kind:
+        raise ValueError(
+            f"`y` must have labels of the same type as those of the model, got {targets.unknown.tolist()[0]!r}"
+        )
+    return targets_of(y, np.concatenate([known, targets.unknown]))
 
 
 def targets_of(y: Any, known: npt.NDArray[Any] | None = None) -> Targets:
@@ -103,7 +118,9 @@ def _is_indicator(y: Any) -> bool:
     if not _has_lists(y) or any(isinstance(labels, (set, frozenset)) for labels in y):
         return False
     width = len(y[0])
-    return width > 1 and all(len(labels) == width and all(label in (0, 1) for label in labels) for labels in y)
+    is_matrix = all(len(labels) == width and all(label in (0, 1) for label in labels) for labels in y)
+    # A row of more than two columns has a number twice, a list of labels has not: [[0, 1], [1, 0]] are lists of labels.
+    return width > 1 and is_matrix and any(len(set(labels)) < width for labels in y)
 
 
 def _of_lists(y: list[list[Any]], known: npt.NDArray[Any] | None) -> Targets:

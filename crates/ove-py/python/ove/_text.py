@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 from ove import _ove
 from ove._base import Classifier
 from ove._classifier import Effort, Objective, Sampler, ScoreKind, Solver, Step
+from ove._progress import Callback
+from ove._rows import sparse_parts
 from ove._settings import NAME_WEIGHT, OF_TEXTS, TEXT, as_json, threads_of
+from ove._spool import spooled
 from ove._targets import Examples
 from ove._types import Matrix
 from ove._word_vectors import WordVectors
@@ -24,7 +28,8 @@ from ove._word_vectors import WordVectors
 class TextClassifier(Classifier):
     """A softmax model for texts: words and n-grams weighted by tf-idf, as by scikit-learn's `TfidfVectorizer`.
 
-    X is a list of strings, or an array or a column of them: a series of pandas or polars, an array of pyarrow. Of a
+    X is a list of strings, or an array or a column of them: a series of pandas or polars, an array of pyarrow. For
+    prediction it may also be rows that `transform` made, in which a text without any known term is an empty row. Of a
     table of such columns, each row is one text, its columns joined as by `ove train --text title,description`. With
     `tokens=True`, X has lists of strings.
 
@@ -180,6 +185,36 @@ n_jobs, verbose, classes :
         self.verbose = verbose
         self.classes = classes
 
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        tune_on: tuple[Any, Any] | None = None,
+        callback: Callback | None = None,
+        cache: str | os.PathLike[str] | None = None,
+    ) -> Any:
+        """Trains on texts X with labels y.
+
+        Parameters
+        ----------
+        X : texts, as the class says
+            With `cache`, any iterable of texts, such as a generator, which are taken one by one.
+        y, sample_weight, tune_on, callback : as in `OneVsEachClassifier.fit`
+        cache : path, optional
+            Folder in which the texts and their rows stay, as with `--cache` of the command line, so that they may be
+            larger than memory; a later fit to the same texts does not read them again. The folder must be new, or
+            have been the cache of an earlier fit. Not with `warm_start`.
+
+        Returns
+        -------
+        self
+        """
+        if cache is not None and self.warm_start and hasattr(self, "_model"):
+            raise ValueError("`cache` must be left out where `warm_start` goes on from an earlier fit")
+        return self._fit(X, y, sample_weight, tune_on, callback, cache)
+
     def transform(self, X: Any) -> sp.csr_matrix:
         """The rows that the model makes of texts: one row per text, one column per term, as by `TfidfVectorizer`."""
         check_is_fitted(self)
@@ -216,21 +251,43 @@ n_jobs, verbose, classes :
         return [(f"feature {feature}" if name is None else name, weight) for feature, name, weight in found]
 
     def _read(self, X: Any, *, fitting: bool, like: Matrix | None = None) -> tuple[Matrix, int]:
+        if sp.issparse(X) and not fitting:
+            return self._rows_of_terms(X)
         texts = self._texts(X)
         threads = threads_of(self.n_jobs)
         if fitting:
-            if isinstance(self.ngrams, (tuple, list)):
-                longest = max(self.ngrams, default=1)
-                raise ValueError(
-                    f"`ngrams` must be the length of the longest n-gram, got {self.ngrams!r}; "
-                    f"{longest} is what scikit-learn's ngram_range=(1, {longest}) gives"
-                )
-            rows = _ove.fit_text(texts, as_json({name: getattr(self, name) for name in (*TEXT, *OF_TEXTS)}), threads)
+            rows = _ove.fit_text(texts, self._text_settings(), threads)
         elif isinstance(like, _ove.TextRows):
             rows = like.like(texts, threads)
         else:
             rows = self._model.text_rows(texts, threads)
         return rows, len(texts)
+
+    def _read_on_disk(self, X: Any, folder: str | os.PathLike[str]) -> tuple[Matrix, int]:
+        settings = self._text_settings()
+        texts = (_joined(tokens, n) for n, tokens in enumerate(X)) if self.tokens else X
+        path, count = spooled(texts, folder)
+        rows = _ove.fit_text_on_disk(path, os.path.join(folder, "rows"), settings, threads_of(self.n_jobs))
+        return rows, count
+
+    def _read_more(self, X: Any) -> tuple[Matrix, int]:
+        texts = self._texts(X)
+        return self._model.more_text_rows(texts, threads_of(self.n_jobs)), len(texts)
+
+    def _rows_of_terms(self, X: Any) -> tuple[Matrix, int]:
+        """Rows that `transform` made."""
+        if X.shape[1] != self._model.features:
+            raise ValueError(f"`X` must have {self._model.features} columns, as `transform` gives, got {X.shape[1]}")
+        return sparse_parts(sp.csr_array(X, dtype=np.float32)), X.shape[0]
+
+    def _text_settings(self) -> str:
+        if isinstance(self.ngrams, (tuple, list)):
+            longest = max(self.ngrams, default=1)
+            raise ValueError(
+                f"`ngrams` must be the length of the longest n-gram, got {self.ngrams!r}; "
+                f"{longest} is what scikit-learn's ngram_range=(1, {longest}) gives"
+            )
+        return as_json({name: getattr(self, name) for name in (*TEXT, *OF_TEXTS)})
 
     def _texts(self, X: Any) -> list[str]:
         return [_joined(tokens, n) for n, tokens in enumerate(_listed(X))] if self.tokens else _texts(X)
@@ -265,14 +322,16 @@ n_jobs, verbose, classes :
         weight = NAME_WEIGHT if self.name_weight is None else self.name_weight
         if not weight:
             return examples
-        texts = _listed(examples.X)
         names = [(label, name) for label, names in self.label_names.items() for name in _names(names)]
-        weights = np.ones(len(texts)) if examples.weights is None else examples.weights
+        listed = examples.X if examples.cache is not None else _listed(examples.X)
+        texts = chain(listed, (name for _, name in names))
+        weights = np.ones(len(examples.targets)) if examples.weights is None else examples.weights
         return Examples(
-            texts + [name for _, name in names],
+            texts,
             examples.targets.followed_by([label for label, _ in names]),
             np.append(weights, np.full(len(names), float(weight))),
             name_rows=len(names),
+            cache=examples.cache,
         )
 
     def __sklearn_tags__(self) -> Any:

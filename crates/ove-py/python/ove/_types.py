@@ -11,9 +11,11 @@ if TYPE_CHECKING:
     from ove._ove import TextRows
 
     Indices: TypeAlias = npt.NDArray[np.int32] | npt.NDArray[np.int64]
-    Sparse: TypeAlias = tuple[npt.NDArray[np.int64], Indices, npt.NDArray[np.float32], int]
 
-# Rows of texts, dense rows, or the offsets, indices and values of sparse ones with the number of features.
+# The offsets, indices and values of sparse rows, with the number of features.
+Sparse: TypeAlias = "tuple[npt.NDArray[np.int64], Indices, npt.NDArray[np.float32], int]"
+
+# Rows of texts, dense rows, or sparse ones.
 Matrix: TypeAlias = "TextRows | npt.NDArray[np.float32] | Sparse"
 
 # The offsets, indices and values of a sparse matrix, with its number of columns.

@@ -97,7 +97,7 @@ def ranking_metrics_at_k(
                 np.sum(in_order / (liked * others)),
             ]
             if progress is not None:
-                progress(min(1.0, (start + BATCH) / len(users)), None)
+                progress(min(1.0, (start + BATCH) / len(users)), None, None)
     precision, means = sums[0] / sums[1], sums[2:] / len(users)
     return {"precision": float(precision), **dict(zip(("map", "ndcg", "auc"), means.tolist(), strict=True))}
 
