@@ -8,6 +8,7 @@
 //! [`routes`] defines the endpoints, `openapi.rs` describes them, `served.rs` is the model, which SIGHUP replaces, and
 //! [`watch`] is the page of a training run.
 
+mod annif;
 mod answer;
 mod assets;
 mod body;
@@ -30,6 +31,7 @@ use std::sync::{Arc, RwLock};
 
 use anyhow::{Context, Result};
 
+pub use annif::Project;
 pub use host::Hosts;
 use metrics::Metrics;
 pub use served::Served;
@@ -42,6 +44,8 @@ use crate::terminal::note;
 pub struct Server {
     served: RwLock<Arc<Served>>,
     token: Option<Token>,
+    /// What Annif calls the model, if it may ask.
+    project: Option<Project>,
     work: Work,
     bodies: body::Budget,
     metrics: Metrics,
@@ -50,10 +54,11 @@ pub struct Server {
 
 impl Server {
     /// A server that has not answered anything.
-    fn new(served: Served, token: Option<Token>, threads: usize) -> Result<Self> {
+    fn new(served: Served, token: Option<Token>, project: Option<Project>, threads: usize) -> Result<Self> {
         Ok(Server {
             served: RwLock::new(Arc::new(served)),
             token,
+            project,
             work: Work::new(threads)?,
             bodies: body::Budget::default(),
             metrics: Metrics::default(),
@@ -72,10 +77,11 @@ pub fn serve(
     address: SocketAddr,
     hosts: Hosts,
     token: Option<Token>,
+    project: Option<Project>,
     threads: usize,
     load: impl Fn() -> Result<Served> + Send + 'static,
 ) -> Result<()> {
-    let server = Arc::new(Server::new(load()?, token, threads)?);
+    let server = Arc::new(Server::new(load()?, token, project, threads)?);
     let listener = bind(address)?;
     runtime()?.block_on(async {
         let stop = signals::stop()?;

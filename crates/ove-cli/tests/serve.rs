@@ -221,6 +221,95 @@ fn names_in_the_model_are_served() {
     assert!(predicted["predictions"][0]["names"].as_array().unwrap().contains(&json!("Oceans")));
 }
 
+/// The requests of the `http` backend of Annif 1.4.
+#[test]
+fn annif_asks_for_subjects() {
+    let dir = models();
+    dir.create(
+        "uris.tsv",
+        &TITLES.replace("\tsea", "\thttp://example.org/s1").replace("\tforest", "\thttp://example.org/s2"),
+    );
+    dir.run("train uris.tsv -o uris.model --min-df 1 --epochs 60").ok();
+    dir.create("labels.tsv", "http://example.org/s1\tThe sea\n");
+    let server = Server::start(&dir, "uris.model --annif-project ove-en --label-names labels.tsv");
+    let path = "/v1/projects/ove-en";
+    let form = "content-type: application/x-www-form-urlencoded\r\n";
+    let suggest = |body: &str| server.send("POST", &format!("{path}/suggest"), form, body);
+
+    let project = server.get(path).json();
+    assert_eq!((&project["project_id"], &project["is_trained"]), (&json!("ove-en"), &json!(true)));
+    let time = project["modification_time"].as_str().unwrap();
+    assert!(time.len() == 20 && time.starts_with("20") && time.ends_with('Z'), "{time}");
+
+    let results = suggest("text=fish+of+the+sea%21&limit=2&project=x&metadata_title=y").json()["results"].clone();
+    dir.create("text", "fish of the sea!\n");
+    let expected = dir.run("predict uris.model text --top 2 --json").json();
+    assert_eq!(results.as_array().unwrap().len(), 2);
+    for n in 0..2 {
+        assert_eq!((&results[n]["uri"], &results[n]["score"]), (&expected["labels"][n], &expected["probabilities"][n]));
+    }
+    assert_eq!(results[0]["uri"], "http://example.org/s1");
+    assert_eq!((&results[0]["label"], &results[0]["notation"]), (&json!("The sea"), &Value::Null));
+    let trees = &suggest("text=trees&limit=1").json()["results"][0];
+    assert_eq!((&trees["uri"], &trees["label"]), (&json!("http://example.org/s2"), &json!("http://example.org/s2")));
+
+    // All by default, none below a threshold, none of a text without a known word.
+    let count = |body: &str| suggest(body).json()["results"].as_array().unwrap().len();
+    let counts = ["text=fish", "text=fish&threshold=0.5", "text=fish&limit=0", "text=xyzzy", "text="].map(count);
+    assert_eq!(counts, [3, 1, 0, 0, 0]);
+
+    assert_eq!(suggest("limit=3").error(400), "`text` must be given");
+    assert_eq!(suggest("text=a&limit=-1").error(400), "`limit` must be a whole number from 0 to 1000, got `-1`");
+    assert_eq!(suggest("text=a&threshold=2").error(400), "`threshold` must be a number from 0 to 1, got `2`");
+    let wrong = server.post(&format!("{path}/suggest"), &json!({ "text": "fish" }));
+    assert_eq!(wrong.error(415), "the content type must be application/x-www-form-urlencoded");
+    assert_eq!(server.get("/v1/projects/other").error(404), "no project `other`; this server has `ove-en`");
+    server.send("POST", "/v1/projects/other/suggest", form, "text=a").error(404);
+
+    let paths = server.get("/openapi.json").json()["paths"].clone();
+    assert!(paths[path]["get"].is_object() && paths[format!("{path}/suggest")]["post"].is_object());
+    let metrics = server.get("/metrics").body;
+    for counted in ["{project}\",status=\"200\"} 1", "{project}/suggest\",status=\"415\"} 1"] {
+        assert!(metrics.contains(&format!("ove_requests_total{{path=\"/v1/projects/{counted}")), "{metrics}");
+    }
+}
+
+#[test]
+fn annif_is_answered_only_where_that_is_wanted() {
+    let dir = models();
+    let server = Server::start(&dir, "titles.model");
+    assert_eq!(server.get("/v1/projects/any").error(404), "no project; start the server with --annif-project NAME");
+    assert!(server.get("/openapi.json").json()["paths"].as_object().unwrap().keys().all(|path| !path.contains("/v1/")));
+}
+
+/// Every metric that the dashboard shows is one that the server has.
+#[test]
+fn the_dashboard_shows_metrics_that_there_are() {
+    let dir = models();
+    let server = Server::start(&dir, "titles.model");
+    server.is_up();
+    let metrics = server.get("/metrics").body;
+    let there: Vec<&str> = metrics.lines().filter_map(|line| line.split([' ', '{']).next()).collect();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/grafana/ove-serve.json");
+    let dashboard: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let mut shown = Vec::new();
+    for panel in dashboard["panels"].as_array().unwrap() {
+        for target in panel["targets"].as_array().unwrap() {
+            let words = target["expr"].as_str().unwrap().split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            shown.extend(words.filter(|word| word.starts_with("ove_") || word.starts_with("process_")));
+        }
+    }
+    assert!(shown.len() >= 10, "{shown:?}");
+    for metric in &shown {
+        assert!(there.contains(metric), "{metric} is not in {metrics}");
+    }
+    // And the other way round: the type of each metric is known by the name that its lines begin with.
+    for line in metrics.lines().filter(|line| line.starts_with("# TYPE ")) {
+        let name = line.split(' ').nth(2).unwrap();
+        assert!(shown.iter().any(|metric| metric.starts_with(name)), "{name} is on no panel");
+    }
+}
+
 #[test]
 fn what_can_be_asked_of_a_model() {
     let dir = models();
@@ -417,6 +506,8 @@ fn it_does_not_start_where_it_should_not() {
         ("serve titles.model --listen nonsense", "an address must have the form 127.0.0.1:8080"),
         ("serve titles.tsv", "not a usable model"),
         ("serve titles.model --names titles.model", "titles.model"),
+        ("serve fruit.model --annif-project x", "--annif-project needs a model that was trained on texts"),
+        ("serve titles.model --annif-project a/b", "must have only letters, digits, `-` and `_`, got `a/b`"),
     ] {
         contains(&dir.run(words).refused(), error);
     }

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use ove::Model;
 
 use crate::flags::ThreadFlags;
-use crate::serve::{self, Hosts, Served, Token};
+use crate::serve::{self, Hosts, Project, Served, Token};
 
 /// Serve a model over HTTP, with a web page to explore it
 ///
@@ -30,8 +30,12 @@ pub struct Args {
     #[arg(long, value_name = "NAME", conflicts_with = "token_file")]
     allow_host: Vec<String>,
     /// File with names of the classes, as lines `class<TAB>name`, in place of those in the model
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, visible_alias = "label-names", value_name = "FILE")]
     names: Option<PathBuf>,
+    /// Also answer POST /v1/projects/NAME/suggest and GET /v1/projects/NAME, as Annif's http backend asks; for a model of
+    /// texts whose classes are the URIs of subjects
+    #[arg(long, value_name = "NAME")]
+    annif_project: Option<Project>,
     /// Do not read the whole model file to check its checksum before it is served
     #[arg(long)]
     no_verify: bool,
@@ -50,11 +54,14 @@ pub fn run(args: Args) -> Result<()> {
         Some(_) => Hosts::all(),
         None => Hosts::known(&args.listen, &args.allow_host, "allow it with --allow-host NAME")?,
     };
+    let (project, is_project) = (args.annif_project.clone(), args.annif_project.is_some());
     let load = move || {
         if !args.no_verify {
             Model::verify(&args.model)?;
         }
-        Served::load(&args.model, args.names.as_deref())
+        let served = Served::load(&args.model, args.names.as_deref())?;
+        ensure!(!is_project || served.takes_texts(), "--annif-project needs a model that was trained on texts");
+        Ok(served)
     };
-    serve::serve(address, hosts, token, args.threads.threads, load)
+    serve::serve(address, hosts, token, project, args.threads.threads, load)
 }

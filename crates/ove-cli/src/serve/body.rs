@@ -1,4 +1,4 @@
-//! Reads the JSON body of a request, with limits on its length and time, and on the bytes of all bodies together.
+//! Reads the body of a request, JSON or a form, with limits on its length and time, and on the bytes of all bodies together.
 
 use std::time::Duration;
 
@@ -48,9 +48,23 @@ pub struct Share<'a>(#[expect(dead_code, reason = "returned to the budget when i
 
 /// Reads the JSON of a body.
 pub async fn json(request: Request, budget: &Budget) -> Result<(Value, Share<'_>), Fault> {
+    let (bytes, share) = content(request, "application/json", budget).await?;
+    let value = serde_json::from_slice(&bytes);
+    let value = value.map_err(|error| Fault::new(StatusCode::BAD_REQUEST, format!("not JSON: {error}")))?;
+    Ok((value, share))
+}
+
+/// Reads the fields of a form.
+pub async fn form(request: Request, budget: &Budget) -> Result<(Vec<(String, String)>, Share<'_>), Fault> {
+    let (bytes, share) = content(request, "application/x-www-form-urlencoded", budget).await?;
+    Ok((form_urlencoded::parse(&bytes).into_owned().collect(), share))
+}
+
+/// Reads a body of this type.
+async fn content<'a>(request: Request, kind: &str, budget: &'a Budget) -> Result<(Vec<u8>, Share<'a>), Fault> {
     let (head, mut body) = request.into_parts();
-    if !is_json(&head.headers) {
-        let error = "the content type must be application/json";
+    if !is_of_type(&head.headers, kind) {
+        let error = format!("the content type must be {kind}");
         return Err(Fault::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, error));
     }
     let waits = head.headers.contains_key(header::EXPECT);
@@ -59,15 +73,12 @@ pub async fn json(request: Request, budget: &Budget) -> Result<(Value, Share<'_>
         return Err(Fault::new(StatusCode::REQUEST_TIMEOUT, error));
     };
     let Kept { bytes, share } = read?;
-    let value = serde_json::from_slice(&bytes);
-    let value = value.map_err(|error| Fault::new(StatusCode::BAD_REQUEST, format!("not JSON: {error}")))?;
-    Ok((value, Share(share)))
+    Ok((bytes, Share(share)))
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    kind.and_then(|kind| kind.split(';').next())
-        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+fn is_of_type(headers: &HeaderMap, kind: &str) -> bool {
+    let given = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    given.and_then(|given| given.split(';').next()).is_some_and(|given| given.trim().eq_ignore_ascii_case(kind))
 }
 
 fn announced(headers: &HeaderMap) -> Option<usize> {

@@ -2,13 +2,14 @@
 
 use serde_json::{Value, json};
 
+use super::annif::{self, Project};
 use super::body::MOST_BYTES;
 use super::request::{GREATEST, MOST_CLASSES, MOST_ROWS};
 use super::routes::MOST_LISTED;
 use super::served::{Keys, Served};
 
-/// OpenAPI 3.1, with or without a token.
-pub fn describe(served: &Served, token: bool) -> Value {
+/// OpenAPI 3.1, with or without a token and a project of Annif.
+pub fn describe(served: &Served, token: bool, project: Option<&Project>) -> Value {
     let class = json!({ "type": "string", "description": "The label of a class, as in the training data." });
     let word = json!({ "type": "string", "description": "The name of a feature, or its number." });
     let number = json!({ "type": "number" });
@@ -73,7 +74,7 @@ pub fn describe(served: &Served, token: bool) -> Value {
         3,
     );
     let listed = object(&[("classes", list(&counted)), ("total", count)], 2);
-    json!({
+    let mut description = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "ove",
@@ -118,7 +119,11 @@ pub fn describe(served: &Served, token: bool) -> Value {
             "schemas": { "Error": object(&[("error", json!({ "type": "string" }))], 1) },
         },
         "security": if token { json!([{ "token": [] }]) } else { json!([]) },
-    })
+    });
+    for (path, operations) in project.into_iter().flat_map(|project| annif::described(project, error)) {
+        description["paths"][path] = operations;
+    }
+    description
 }
 
 /// An object whose first `required` properties are required.

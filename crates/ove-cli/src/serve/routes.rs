@@ -19,7 +19,7 @@ use super::metrics::Gauges;
 use super::request::{Explain, Predict};
 use super::served::Served;
 use super::work::Found;
-use super::{Server, assets, body, openapi};
+use super::{Server, annif, assets, body, openapi};
 
 type Answer = Result<Response, Fault>;
 
@@ -42,6 +42,7 @@ pub fn router(server: Arc<Server>, hosts: Hosts) -> Router {
         .route("/metrics", get(metrics))
         .route("/card", get(card))
         .route("/openapi.json", get(description))
+        .merge(annif::routes())
         // The routes below need no token: the health check, and the page, which prompts for it.
         .route_layer(middleware::from_fn_with_state(server.clone(), with_token))
         .route("/health", get(health))
@@ -64,7 +65,8 @@ async fn with_token(State(server): State<Arc<Server>>, request: Request, next: N
 
 async fn counted(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
     let (start, path) = (Instant::now(), request.uri().path());
-    let path = PATHS.into_iter().find(|known| *known == path).unwrap_or("other");
+    let known = PATHS.into_iter().find(|known| *known == path);
+    let path = known.or_else(|| annif::counted_as(path)).unwrap_or("other");
     let response = match tokio::time::timeout(PATIENCE, next.run(request)).await {
         Ok(response) => response,
         Err(_) => Fault::new(StatusCode::SERVICE_UNAVAILABLE, "the request took too long").into_response(),
@@ -160,7 +162,7 @@ async fn health(State(server): State<Arc<Server>>) -> Response {
 }
 
 async fn description(State(server): State<Arc<Server>>) -> Response {
-    json(&openapi::describe(&server.served(), server.token.is_some()))
+    json(&openapi::describe(&server.served(), server.token.is_some(), server.project.as_ref()))
 }
 
 async fn not_found() -> Fault {

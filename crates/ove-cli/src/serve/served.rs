@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::OnceLock;
+use std::time::SystemTime;
 
 use anyhow::Result;
 use ove::Model;
@@ -17,6 +18,8 @@ pub struct Served {
     pub model: Model,
     /// What it is called: its file without the extension.
     title: String,
+    /// When its file was saved, if the system knows.
+    pub saved: Option<SystemTime>,
     /// The names of each class, if a file with names is given; otherwise they are the model's.
     names: Option<Vec<Vec<String>>>,
     features: OnceLock<HashMap<String, u32>>,
@@ -36,11 +39,17 @@ impl Served {
     /// Loads a model and the display names of its classes.
     pub fn load(model: &Path, names: Option<&Path>) -> Result<Self> {
         let title = model.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let saved = std::fs::metadata(model).and_then(|facts| facts.modified()).ok();
         let model = Model::map(model)?;
         model.check_predicts_rows()?;
         let names = names.map(|path| label_names::read(path)?.of(&model.card.classes)).transpose()?;
         let (features, card) = Default::default();
-        Ok(Served { model, title, names, features, card })
+        Ok(Served { model, title, saved, names, features, card })
+    }
+
+    /// What the model is called.
+    pub fn title(&self) -> &str {
+        &self.title
     }
 
     /// The class with a label.
@@ -130,6 +139,6 @@ impl Served {
         let watch = |_: ove::train::Event<'_>| std::ops::ControlFlow::Continue(());
         let model = ove::fit(&data, &ove::TrainOptions::default(), watch).expect("two separable rows");
         let (names, features, card) = Default::default();
-        Served { model, title: "tests".into(), names, features, card }
+        Served { model, title: "tests".into(), saved: None, names, features, card }
     }
 }

@@ -73,7 +73,7 @@ mod tests {
     /// Signals go to the whole process, so there is one test of them.
     #[test]
     fn a_loader_that_panics_is_counted_and_called_again() {
-        let server = Arc::new(Server::new(Served::of_tests(), None, 1).unwrap());
+        let server = Arc::new(Server::new(Served::of_tests(), None, None, 1).unwrap());
         let calls = AtomicUsize::new(0);
         let load = move || match calls.fetch_add(1, SeqCst) {
             0 => panic!("on purpose"),
