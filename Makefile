@@ -15,6 +15,7 @@
 # make bench-embed  word vectors beside gensim and fastText on 100 MB of text; EMBED=--quick takes 10 MB
 # make bench-recommend  recommenders beside implicit and cornac, with settings chosen on validation interactions; hours. QUICK=--quick
 #                 takes minutes
+# make bench-annif  the backend for Annif beside omikuji, by Annif's own command line; ten minutes
 # make bench-serve  the server under load (wants wrk)
 # make page   build the page of `ove serve` and `ove train --watch`, in crates/ove-cli/assets
 
@@ -23,7 +24,7 @@ VENV := .venv
 FRESH := target/fresh
 export OVE_DATA ?= $(abspath ../shared/data)
 
-.PHONY: demo test test-all slow rust-slow python-slow rust installed lint deny advisories rust-test valgrind-test fuzz crash python-test package-crates package-test package-installed torch-test torch-test-installed page page-test wheel docs bench bench-long bench-memory bench-logistic-regression bench-quick bench-build bench-newsgroups bench-peers bench-defaults bench-embed bench-recommend bench-serve clean
+.PHONY: demo test test-all slow rust-slow python-slow rust installed lint deny advisories rust-test valgrind-test fuzz crash python-test package-crates package-test package-installed torch-test torch-test-installed annif-test page page-test wheel docs bench bench-long bench-memory bench-logistic-regression bench-quick bench-build bench-newsgroups bench-peers bench-defaults bench-embed bench-recommend bench-annif bench-serve clean
 
 demo:
 	cargo run --release --package ove-cli -- demo
@@ -37,7 +38,7 @@ test:
 test-all: test
 	@$(MAKE) --no-print-directory --jobs=1 slow
 
-slow: rust-slow python-slow
+slow: rust-slow python-slow annif-test
 	OVE_KILLS=20 cargo test --workspace --test all crash::
 	RUNS=20000 fuzz/run
 
@@ -142,6 +143,17 @@ $(TORCH)/installed:
 	$(TORCH)/bin/pip install --quiet pytest "numpy<2" scipy "scikit-learn>=1.6"
 	touch $@
 
+# The backend for Annif, in Annif itself and beside omikuji, which have an environment of their own.
+ANNIF := target/annif
+annif-test: package-installed $(ANNIF)/installed
+	$(ANNIF)/bin/pip install --quiet --force-reinstall --no-deps target/package/ove-*.whl
+	OVE=$(abspath target/debug/ove) $(ANNIF)/bin/pytest -q -m slow crates/ove-py/tests/test_annif.py
+
+$(ANNIF)/installed: crates/ove-py/tests/annif_requirements.txt
+	rm -rf $(ANNIF) && $(PYTHON) -m venv $(ANNIF)
+	$(ANNIF)/bin/pip install --quiet --requirement $<
+	touch $@
+
 $(FRESH)/installed: crates/ove-py/tests/requirements.txt
 	rm -rf $(FRESH) && $(PYTHON) -m venv $(FRESH)
 	$(FRESH)/bin/pip install --quiet --requirement $<
@@ -223,6 +235,16 @@ bench-recommend: bench-build bench/.envs/recommend/installed
 bench/.envs/recommend/installed: bench/requirements-recommend.txt
 	$(PYTHON) -m venv bench/.envs/recommend
 	bench/.envs/recommend/bin/pip install --quiet --requirement bench/requirements-recommend.txt
+	touch $@
+
+# Annif's own command line on library titles, with `ove` and omikuji as backends; ANNIF_BENCH=--choose compares settings of `ove`.
+bench-annif: wheel bench/.envs/annif/installed
+	bench/.envs/annif/bin/pip install --quiet --force-reinstall --no-deps dist/ove-*.whl
+	bench/.envs/annif/bin/python bench/annif.py $(ANNIF_BENCH)
+
+bench/.envs/annif/installed: crates/ove-py/tests/annif_requirements.txt
+	$(PYTHON) -m venv bench/.envs/annif
+	bench/.envs/annif/bin/pip install --quiet --requirement $<
 	touch $@
 
 bench/.envs/report/installed: bench/requirements.txt
