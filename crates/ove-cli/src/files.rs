@@ -12,7 +12,7 @@ pub fn folder(path: &Path) -> Result<()> {
 }
 
 /// Writes a file as a whole: if that fails, the old file stays, or none.
-pub fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
+pub fn write(path: &Path, content: &(impl AsRef<[u8]> + ?Sized)) -> Result<()> {
     let content = content.as_ref();
     let fill = |place: &Path| fs::write(place, content).map_err(|error| atomic::unwritten(path, content.len(), error));
     Ok(atomic::write_beside(path, fill)?)

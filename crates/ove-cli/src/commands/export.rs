@@ -81,16 +81,16 @@ pub fn run(args: Args) -> Result<()> {
     let outputs = [("--output", output)].into_iter().chain(more.into_iter().take(count));
     let outputs: Vec<_> = outputs.map(|(name, path)| (name, Some(path))).collect();
     files::separate(&outputs, &[("the model", Some(model))])?;
+    if args.external_data && !matches!(args.format, Form::Onnx) {
+        bail!("`--external-data` must be with `--format onnx`, got `--format {}`", args.format.name());
+    }
     match args.format {
-        Form::Sklearn | Form::Vectors(_) if args.external_data => {
-            bail!("`--external-data` is a flag of `--format onnx`, got `--format {}`", args.format.name())
-        }
-        Form::Sklearn => files::write(output, sklearn::pickled(&Model::load(model)?)?),
+        Form::Sklearn => files::write(output, &sklearn::pickled(&Model::load(model)?)?),
         Form::Vectors(format) => Ok(WordVectors::open(model)?.export(output, format)?),
         Form::Onnx => {
             let model = Model::load(model)?;
             model.save_onnx(output, args.external_data)?;
-            files::write(&card, described(&model).to_string())?;
+            files::write(&card, &described(&model).to_string())?;
             if model.card.text.is_some() {
                 files::write(&tokenizer, TOKENIZER)?;
             }

@@ -29,6 +29,6 @@ fn write(command: &Command, folder: &Path) -> Result<()> {
     let page = Man::new(command.clone());
     let mut text = Vec::new();
     page.render(&mut text)?;
-    files::write(&folder.join(page.get_filename()), text)?;
+    files::write(&folder.join(page.get_filename()), &text)?;
     command.get_subcommands().try_for_each(|command| write(command, folder))
 }
