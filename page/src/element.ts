@@ -8,7 +8,10 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   attributes: Record<string, unknown> = {},
   ...children: Child[]
 ): HTMLElementTagNameMap[K] {
-  const element = document.createElement(tag);
+  return set(document.createElement(tag), attributes, children);
+}
+
+function set<E extends Element>(element: E, attributes: Record<string, unknown>, children: Child[]): E {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value as EventListener);
@@ -16,6 +19,12 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   }
   element.append(...children.filter((child): child is Node | string => child instanceof Node || typeof child === "string"));
   return element;
+}
+
+/** An element of a drawing. */
+export function draw(tag: string, attributes: Record<string, unknown> = {}, ...children: Child[]): SVGElement {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  return set(element, attributes, children);
 }
 
 /** What stands above a list: the names of its columns. */

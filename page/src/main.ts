@@ -1,12 +1,13 @@
-// The page: a model to try, to look classes up in and to read about; or a run to watch.
+// The page: a model to try, to look classes up in and to read about; word vectors to ask; or a run to watch.
 
 import "./page.css";
 import { classesView } from "./classes";
 import { count, h, markup } from "./element";
 import { address, here, type Keep, type View } from "./place";
-import { card, hasToken, health, keepToken, model, TokenNeeded } from "./server";
+import { card, hasToken, health, keepToken, model, TokenNeeded, vectors } from "./server";
 import { trainingView } from "./training";
 import { tryView } from "./try";
+import { analogiesView, neighboursView } from "./words";
 
 const content = document.querySelector<HTMLElement>("#content")!;
 const views = document.querySelector<HTMLElement>("#views")!;
@@ -73,6 +74,18 @@ async function start(): Promise<void> {
       askForToken("This server asks for a token.");
       return;
     }
+    const description = token ? "openapi.json, with the token" : h("a", { href: "openapi.json" }, "openapi.json");
+    document.querySelector("footer")!.replaceChildren("For programs, over HTTP: ", description, ".");
+    if (serves === "words") {
+      const found = await vectors();
+      document.title = `${found.name} · ove`;
+      summary.textContent = `${count(found.words)} words · ${count(found.rank)} numbers each`;
+      tabs([
+        ["words", "Neighbours", (keep) => neighboursView(found, keep, failed)],
+        ["analogies", "Analogies", (keep) => analogiesView(keep, failed)],
+      ]);
+      return;
+    }
     const found = await model();
     document.title = `${found.name} · ove`;
     summary.textContent = `${count(found.classes)} classes · ${count(found.features)} ${found.takes_texts ? "words" : "features"} · ${count(found.rows)} training rows`;
@@ -81,8 +94,6 @@ async function start(): Promise<void> {
       ["classes", "Classes", (keep) => classesView(keep, failed)],
       ["model", "The model", async () => ({ element: h("article", { class: "card" }, markup(await card())), open: () => {} })],
     ]);
-    const description = token ? "openapi.json, with the token" : h("a", { href: "openapi.json" }, "openapi.json");
-    document.querySelector("footer")!.replaceChildren("For programs, over HTTP: ", description, ".");
   } catch (error) {
     failed(error);
   }

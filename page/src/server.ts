@@ -1,7 +1,7 @@
 // What the server says, in its own words.
 
 export interface Health {
-  serves: "model" | "training";
+  serves: "model" | "training" | "words";
   token: boolean;
 }
 
@@ -45,6 +45,22 @@ export interface Explanation extends Class {
   row?: Sides<Word & { product: number }>;
 }
 
+/** Word vectors, with what is known of their training. */
+export interface Vectors {
+  name: string;
+  words: number;
+  rank: number;
+  examples: string[];
+  trained: { text_words: number } | null;
+}
+
+/** Words by their cosines, and the places of those that were asked for and then of these. */
+export interface Found {
+  words: string[];
+  scores: number[];
+  map: [number, number][];
+}
+
 /** What a model is asked about: a text, or features with their values. */
 export type Input = { text: string } | { features: Record<string, number> };
 
@@ -83,6 +99,17 @@ export const training = <T>(): Promise<T> => get("training");
 
 export const classes = (part: string): Promise<{ classes: Class[]; total: number }> =>
   get(`classes?limit=30&search=${encodeURIComponent(part)}`);
+
+export const vectors = (): Promise<Vectors> => get("model");
+
+/** Words that start like this. */
+export const starting = async (prefix: string): Promise<string[]> =>
+  (await get<{ words: string[] }>(`words?limit=8&prefix=${encodeURIComponent(prefix)}`)).words;
+
+export const similar = (word: string, top: number): Promise<Found> => get(`similar?${new URLSearchParams({ word, top: String(top) })}`);
+
+export const analogy = ([a, b, c]: [string, string, string], top: number): Promise<Found> =>
+  get(`analogy?${new URLSearchParams({ a, b, c, top: String(top) })}`);
 
 export async function predict(input: Input, top: number): Promise<Prediction> {
   const answer = (await (await ask("predict", { ...input, top })).json()) as { predictions: Prediction[] };

@@ -265,6 +265,70 @@ test("a text is only ever text", { skip }, async () => {
   await close(page);
 });
 
+/** Vectors of cities and rivers of three countries: a direction for the country, and one for what it is. */
+function vectors() {
+  const countries = [[3, 0, 0], [0, 3, 0], [0, 0, 3]];
+  const things = { city: [1, 0], river: [0, 1], capital: [0.9, 0.2] };
+  const rows = countries.flatMap((country, n) => Object.entries(things).map(([name, thing]) => `${name}${n} ${[...country, ...thing].join(" ")}`));
+  const file = join(folder, "countries.txt");
+  writeFileSync(file, [...rows, "<b>word</b> 1 1 1 1 1"].join("\n") + "\n");
+  return file;
+}
+
+for (const [device, viewport, colorScheme] of [["desk", DESK, "light"], ["phone", PHONE, "dark"]]) {
+  test(`word vectors, their neighbours and a map: ${device}, ${colorScheme}`, { skip }, async () => {
+    const url = await start("serve", vectors(), "--listen", "127.0.0.1:0");
+    const page = await open(url, { viewport, colorScheme });
+    await page.getByText("Vectors of 10 words: similar words have similar vectors.").waitFor();
+    await page.getByRole("list", { name: "Examples" }).getByRole("button").first().click();
+    const neighbours = page.getByRole("list", { name: "Neighbours" }).getByRole("button");
+    await neighbours.first().waitFor();
+    assert.equal(await page.getByLabel("Word", { exact: true }).inputValue(), "city0");
+    assert.deepEqual(await neighbours.locator(".name").evaluateAll((names) => names.slice(0, 2).map((name) => name.textContent)), ["capital0", "river0"]);
+    assert.equal(await neighbours.count(), 9);
+    // All words are on the map, the nearest nearer than others.
+    const map = page.getByRole("img", { name: "A map of 10 words" });
+    const places = Object.fromEntries(await map.locator("g").evaluateAll((all) => all.map((g) => [g.textContent, [Number(g.firstChild.getAttribute("cx")), Number(g.firstChild.getAttribute("cy"))]])));
+    const distance = (a, b) => Math.hypot(places[a][0] - places[b][0], places[a][1] - places[b][1]);
+    assert.equal(Object.keys(places).length, 10);
+    for (const other of ["city1", "city2", "river1"]) assert.ok(distance("city0", "capital0") < distance("city0", other), JSON.stringify(places));
+    // What a word is called is only ever text.
+    assert.equal(await page.locator("#content b").count(), 0);
+    await check(page);
+    if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, `words-${device}-${colorScheme}.png`), fullPage: true });
+
+    await page.getByLabel("Word", { exact: true }).fill("nobody");
+    await page.getByText("`nobody` is not one of the 10 words").waitFor();
+    assert.equal(await map.count(), 0);
+    page.complaints = page.complaints.filter((text) => !text.includes("404"));
+    await page.goBack();
+    await page.goto(`${url}/#words?word=river2`);
+    await neighbours.first().waitFor();
+    await page.waitForFunction(() => document.querySelector(".map .asked text")?.textContent === "river2");
+    await neighbours.filter({ hasText: "city2" }).click();
+    await page.waitForFunction(() => document.querySelector(".map .asked text")?.textContent === "city2");
+    assert.match(page.url(), /#words\?word=city2$/);
+    await page.goBack();
+    await page.waitForFunction(() => document.querySelector(".map .asked text")?.textContent === "river2");
+
+    await page.getByRole("link", { name: "Analogies" }).click();
+    await page.getByLabel("This word").fill("city0");
+    await page.getByLabel("is to this one", { exact: true }).fill("river0");
+    await page.getByLabel("as this one is to …").fill("city2");
+    const answers = page.getByRole("list", { name: "Answers" }).getByRole("button");
+    await answers.first().waitFor();
+    assert.equal(await answers.first().locator(".name").textContent(), "river2");
+    assert.equal(await page.locator(".map line").count(), 2);
+    await check(page);
+    if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, `analogies-${device}-${colorScheme}.png`), fullPage: true });
+    await answers.first().click();
+    await page.waitForFunction(() => document.querySelector(".map .asked text")?.textContent === "river2");
+    const description = await page.evaluate(async () => (await fetch(document.querySelector("footer a").href)).json());
+    assert.equal(description.paths["/similar"].get.operationId, "similar");
+    await close(page);
+  });
+}
+
 test("a run moves while it lasts, and says when it ends", { skip }, async () => {
   const rows = join(folder, "rows.svm");
   const random = (n) => (Math.imul(n ^ (n >>> 15), 0x2c1b3c6d) >>> 8) % 500;

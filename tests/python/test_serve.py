@@ -28,16 +28,17 @@ def serving(model, *arguments):
 
 @pytest.fixture(scope="module")
 def models(ove, rows, tmp_path_factory):
-    """A model of texts, one of numbered features, and a forest."""
+    """A model of texts, one of numbered features, a forest, and word vectors."""
     folder = tmp_path_factory.mktemp("models")
     ove("train", TITLES, "-o", folder / "titles")
     ove("train", rows[2], "-o", folder / "rows")
     ove("train", TITLES, "-o", folder / "forest", "--solver", "forest")
+    ove("embed", TITLES, "-o", folder / "words", "--rank", "8", "--min-count", "2")
     return folder
 
 
 @pytest.mark.parametrize("examples", [20, pytest.param(200, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name, token", [("titles", "correct-horse"), ("rows", None), ("forest", None)])
+@pytest.mark.parametrize("name, token", [("titles", "correct-horse"), ("rows", None), ("forest", None), ("words", None)])
 def test_schemathesis_finds_nothing(models, name, token, examples, tmp_path):
     file = tmp_path / "token"
     file.write_text(token or "")

@@ -1,12 +1,13 @@
-//! The HTTP server of a model (`ove serve`) and of a training run (`ove train --watch`), with a web page.
+//! The HTTP server of a model or of word vectors (`ove serve`), and of a training run (`ove train --watch`), with a web
+//! page.
 //!
 //! ```text
 //! connections → host → routes → request → work (a bounded queue, batches on all cores) → answer
 //!                          ↘ page, model, classes, metrics
 //! ```
 //!
-//! [`routes`] defines the endpoints, `openapi.rs` describes them, `served.rs` is the model, which SIGHUP replaces, and
-//! [`watch`] is the page of a training run.
+//! [`routes`] defines the endpoints, `openapi.rs` describes them, and `served.rs` is the model, which SIGHUP replaces.
+//! [`words`] has the same of word vectors, and [`watch`] is the page of a training run.
 
 mod annif;
 mod answer;
@@ -24,41 +25,41 @@ mod served;
 mod signals;
 mod token;
 pub mod watch;
+mod words;
 mod work;
 
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::sync::{Arc, RwLock};
 
 use anyhow::{Context, Result};
+use axum::Router;
 
 pub use annif::Project;
 pub use host::Hosts;
 use metrics::Metrics;
 pub use served::Served;
 pub use token::Token;
+pub use words::ServedWords;
 use work::Work;
 
 use crate::terminal::note;
 
-/// The state that all requests share.
-pub struct Server {
-    served: RwLock<Arc<Served>>,
+/// The state that all requests share: what is served, and all that is the same whatever it is.
+pub struct Server<S> {
+    served: RwLock<Arc<S>>,
     token: Option<Token>,
-    /// What Annif calls the model, if it may ask.
-    project: Option<Project>,
     work: Work,
     bodies: body::Budget,
     metrics: Metrics,
     room: connections::Room,
 }
 
-impl Server {
+impl<S> Server<S> {
     /// A server that has not answered anything.
-    fn new(served: Served, token: Option<Token>, project: Option<Project>, threads: usize) -> Result<Self> {
+    fn new(served: S, token: Option<Token>, threads: usize) -> Result<Self> {
         Ok(Server {
             served: RwLock::new(Arc::new(served)),
             token,
-            project,
             work: Work::new(threads)?,
             bodies: body::Budget::default(),
             metrics: Metrics::default(),
@@ -66,28 +67,45 @@ impl Server {
         })
     }
 
-    /// The current model; a request uses the same one throughout.
-    pub fn served(&self) -> Arc<Served> {
+    /// What is served now; a request uses the same throughout.
+    pub fn served(&self) -> Arc<S> {
         self.served.read().expect("no panic while it is locked").clone()
     }
 }
 
-/// Serves a model until SIGTERM or Ctrl-C; `load` is called again at each SIGHUP.
-pub fn serve(
+/// What can be served.
+pub trait Serve: Send + Sync + Sized + 'static {
+    /// Its endpoints.
+    fn router(server: Arc<Server<Self>>, hosts: Hosts) -> Router;
+}
+
+impl Serve for Served {
+    fn router(server: Arc<Server<Self>>, hosts: Hosts) -> Router {
+        routes::router(server, hosts)
+    }
+}
+
+impl Serve for ServedWords {
+    fn router(server: Arc<Server<Self>>, hosts: Hosts) -> Router {
+        words::router(server, hosts)
+    }
+}
+
+/// Serves until SIGTERM or Ctrl-C; `load` is called again at each SIGHUP.
+pub fn serve<S: Serve>(
     address: SocketAddr,
     hosts: Hosts,
     token: Option<Token>,
-    project: Option<Project>,
     threads: usize,
-    load: impl Fn() -> Result<Served> + Send + 'static,
+    load: impl Fn() -> Result<S> + Send + 'static,
 ) -> Result<()> {
-    let server = Arc::new(Server::new(load()?, token, project, threads)?);
+    let server = Arc::new(Server::new(load()?, token, threads)?);
     let listener = bind(address)?;
     runtime()?.block_on(async {
         let stop = signals::stop()?;
         signals::reload(server.clone(), load)?;
         note!("listening on http://{}", listener.local_addr()?);
-        connections::serve(listener, routes::router(server.clone(), hosts), stop, server.room.clone()).await
+        connections::serve(listener, S::router(server.clone(), hosts), stop, server.room.clone()).await
     })
 }
 

@@ -1,6 +1,9 @@
 //! Word vectors: `ove embed`, `similar`, `analogy`, `evaluate --analogies` and `export`.
 
 use std::fmt::Write;
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+use std::time::Duration;
 
 use ove::platform::random::Stream;
 
@@ -61,7 +64,7 @@ fn words_are_embedded_and_asked_for() {
     contains(&dir.run("evaluate m --analogies questions.txt").ok(), "semantic");
     contains(&dir.run("inspect m").ok(), "68 classes");
     dir.create("rows", "1 0:1\n");
-    for words in ["predict m rows", "evaluate m rows", "serve m --listen 127.0.0.1:0", "train rows -o n --from m"] {
+    for words in ["predict m rows", "evaluate m rows", "train rows -o n --from m"] {
         contains(&dir.run(words).refused(), "the model is an embedding, which has vectors of words");
     }
 
@@ -122,16 +125,41 @@ fn killed_and_resumed(dir: &Dir, kind: &str) {
     embed("-o whole --threads 1").ok();
     assert!(dir.files_in("kept").is_empty(), "checkpoints of a run that has ended are removed");
     let mut child = dir.command(&format!("{command} -o killed --checkpoint-every 0.001s"));
-    let mut child = child.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let mut child = child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let start = std::time::Instant::now();
     while dir.files_in("kept").is_empty() && child.try_wait().unwrap().is_none() {
         assert!(start.elapsed().as_secs() < 60);
-        std::thread::sleep(std::time::Duration::from_millis(1));
+        std::thread::sleep(Duration::from_millis(1));
     }
     let _ = child.kill();
     child.wait().unwrap();
     embed("-o whole2 --threads 2 --resume").ok();
     assert!(dir.bytes("whole2") == dir.bytes("whole"), "{kind}");
+}
+
+/// Ctrl-C keeps the vectors so far, or with --checkpoint a checkpoint and no model.
+#[test]
+fn an_interrupted_run_keeps_what_it_has() {
+    for flags in ["", "--checkpoint kept"] {
+        let dir = countries();
+        let mut child = dir.command(&format!("embed text.txt -o m --rank 16 --epochs 1000000 {flags}"));
+        let mut child = child.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut words = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        words.read_line(&mut line).unwrap();
+        contains(&line, "68 words in a text of 15000");
+        signal(&child, "-INT");
+        assert_eq!(code_within(&mut child, Duration::from_secs(60)), Some(0));
+        let mut said = String::new();
+        words.read_to_string(&mut said).unwrap();
+        if flags.is_empty() {
+            contains(&said, "training was stopped before the end");
+            assert_eq!(dir.run("similar m capital1 --top 3").ok().lines().count(), 3);
+        } else {
+            contains(&said, "a checkpoint was saved, use --resume to continue");
+            assert!(!dir.files().contains(&"m".to_owned()) && dir.files_in("kept").len() == 1);
+        }
+    }
 }
 
 #[test]

@@ -504,7 +504,7 @@ fn it_does_not_start_where_it_should_not() {
         ("serve titles.model --listen [::]:0", "is reachable from other machines and needs --token-file"),
         ("serve titles.model --token-file empty", "empty"),
         ("serve titles.model --listen nonsense", "an address must have the form 127.0.0.1:8080"),
-        ("serve titles.tsv", "not a usable model"),
+        ("serve titles.tsv", "titles.tsv is neither a model nor a file of word vectors: titles.tsv:1:1: expected"),
         ("serve titles.model --names titles.model", "titles.model"),
         ("serve fruit.model --annif-project x", "--annif-project needs a model that was trained on texts"),
         ("serve titles.model --annif-project a/b", "must have only letters, digits, `-` and `_`, got `a/b`"),
@@ -732,4 +732,57 @@ fn it_stops_after_the_last_answer() {
         assert_eq!(answer.status, 200, "{signal}: {answer:?}");
         assert_eq!(server.process.wait().unwrap().code(), Some(0), "{signal}");
     }
+}
+
+/// Vectors of words answer with neighbours and analogies, each with a map.
+#[test]
+fn word_vectors_are_served() {
+    let dir = Dir::new();
+    dir.create("vectors.txt", "king 2 1 0\nman 2 0 0.1\nqueen 0.1 1 2\nwoman 0 0 2.2\nknight 2 0.7 0\n");
+    let server = Server::start(&dir, "vectors.txt");
+    assert_eq!(server.get("/health").json()["serves"], "words");
+    let model = server.get("/model").json();
+    assert_eq!((&model["name"], &model["words"], &model["rank"]), (&"vectors".into(), &5.into(), &3.into()));
+    assert_eq!((&model["examples"], &model["trained"]), (&json!(["king"]), &Value::Null));
+
+    let found = server.get("/similar?word=king&top=2").json();
+    assert_eq!(found["words"], json!(["knight", "man"]));
+    let places: Vec<Vec<f64>> = serde_json::from_value(found["map"].clone()).unwrap();
+    let distance = |a: usize, b: usize| (places[a][0] - places[b][0]).hypot(places[a][1] - places[b][1]);
+    assert!(places.len() == 3 && distance(0, 1) < distance(0, 2), "{found}");
+    let found = server.get("/analogy?a=man&b=king&c=woman").json();
+    assert_eq!((&found["words"], found["map"].as_array().unwrap().len()), (&json!(["queen", "knight"]), 5));
+    let found = server.get("/words?prefix=k&limit=1").json();
+    assert_eq!(found, json!({ "words": ["king"], "total": 2 }));
+
+    let unknown = server.get("/similar?word=nobody").error(404);
+    contains(&unknown, "`nobody` is not one of the 5 words");
+    contains(&server.get("/similar").error(400), "word");
+    contains(&server.get("/similar?word=king&top=0").error(400), "`top` must be a number from 1 to 100, got 0");
+    contains(&server.get("/words?limit=101").error(400), "`limit` must be a number from 1 to 100, got 101");
+    server.get("/analogy?a=man&b=king&c=nobody").error(404);
+    server.predict(json!({ "text": "king" })).error(404);
+    contains(&server.get("/metrics").body, "ove_requests_total{path=\"/similar\",status=\"200\"} 1");
+    let paths = server.get("/openapi.json").json()["paths"].clone();
+    assert_eq!(keys(&paths), ["/analogy", "/health", "/metrics", "/model", "/similar", "/words"]);
+
+    // A new file is taken at SIGHUP, and one that cannot be read is not.
+    for (content, expected) in [("red 1 0\nblue 0 1\n", "red"), ("red 1 x\n", "red")] {
+        dir.create("vectors.txt", content);
+        server.signal("-HUP");
+        let start = Instant::now();
+        let is_counted = || {
+            let metrics = server.get("/metrics").body;
+            let name =
+                if content.contains('x') { "ove_model_load_failures_total 1" } else { "ove_model_loads_total 1" };
+            metrics.contains(name)
+        };
+        while !is_counted() {
+            assert!(start.elapsed() < Duration::from_secs(10));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(server.get("/words").json()["words"][0], expected);
+    }
+    contains(&dir.run("serve vectors.txt --names vectors.txt").refused(), "`names` must be left out for word vectors");
+    contains(&dir.run("serve vectors.txt").refused(), "expected a finite number, found `x`");
 }

@@ -113,7 +113,8 @@ impl Recommender {
     fn factors<'py>(&self, py: Python<'py>) -> PyResult<(Vectors<'py>, Vectors<'py>)> {
         let (users, items, rank) = self.answer(py, 0, |recommending| {
             let counts = [recommending.seen().len(), recommending.model().classes()];
-            let users: Vec<f32> = (0..counts[0] as u32).flat_map(|user| recommending.user_vector(user)).copied().collect();
+            let users: Vec<f32> =
+                (0..counts[0] as u32).flat_map(|user| recommending.user_vector(user)).copied().collect();
             let items: Vec<f32> = (0..counts[1] as u32).flat_map(|item| recommending.item(item)).copied().collect();
             (users, items, recommending.options().rank)
         })?;

@@ -138,7 +138,9 @@ fn file_of(folder: &tempfile::TempDir, words: usize) -> Corpus {
 fn a_resumed_run_ends_in_the_same_bits() {
     let folder = tempfile::tempdir().unwrap();
     let corpus = file_of(&folder, 100_000);
-    for options in [&kinds()[1], &kinds()[3]].map(|kind| EmbeddingOptions::from_settings(&small(kind)).unwrap()) {
+    for options in
+        [&kinds()[1], &kinds()[2], &kinds()[3]].map(|kind| EmbeddingOptions::from_settings(&small(kind)).unwrap())
+    {
         let mut whole = EmbeddingTraining::new(corpus.clone(), &options).unwrap();
         let (mut steps, mut state) = (0, None);
         while whole.step().unwrap().is_some() {

@@ -194,7 +194,8 @@ fn a_file_has_all_of_a_model_and_a_new_user_gets_what_a_known_one_would() {
     }
     let top = &recommender.recommend(&[20], 7)[0];
     assert!(top.iter().all(|one| (one.score - scores[one.item as usize]).abs() < 1e-4));
-    let among = recommender.top_among(&[top[2].item.min(top[4].item), top[2].item.max(top[4].item)], &[user], &[&[]], 1);
+    let among =
+        recommender.top_among(&[top[2].item.min(top[4].item), top[2].item.max(top[4].item)], &[user], &[&[]], 1);
     assert_eq!(among[0][0].item, top[2].item);
     // One user at a time has the scores of many at once.
     let users: Vec<u32> = (0..37).collect();

@@ -1,7 +1,9 @@
 // src/element.ts
 /** An element with attributes (a function under `on…` is a listener) and children. */
 function h(tag, attributes = {}, ...children) {
-	const element = document.createElement(tag);
+	return set(document.createElement(tag), attributes, children);
+}
+function set(element, attributes, children) {
 	for (const [name, value] of Object.entries(attributes)) {
 		if (value === void 0 || value === false) continue;
 		if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
@@ -9,6 +11,10 @@ function h(tag, attributes = {}, ...children) {
 	}
 	element.append(...children.filter((child) => child instanceof Node || typeof child === "string"));
 	return element;
+}
+/** An element of a drawing. */
+function draw(tag, attributes = {}, ...children) {
+	return set(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 }
 /** What stands above a list: the names of its columns. */
 var head = (name, number) => h("p", { class: "head" }, h("span", {}, name), h("span", {}, number));
@@ -62,6 +68,19 @@ var model = () => get("model");
 var card = async () => (await ask("card")).text();
 var training = () => get("training");
 var classes = (part) => get(`classes?limit=30&search=${encodeURIComponent(part)}`);
+var vectors = () => get("model");
+/** Words that start like this. */
+var starting = async (prefix) => (await get(`words?limit=8&prefix=${encodeURIComponent(prefix)}`)).words;
+var similar = (word, top) => get(`similar?${new URLSearchParams({
+	word,
+	top: String(top)
+})}`);
+var analogy = ([a, b, c], top) => get(`analogy?${new URLSearchParams({
+	a,
+	b,
+	c,
+	top: String(top)
+})}`);
 async function predict(input, top) {
 	return (await (await ask("predict", {
 		...input,
@@ -264,7 +283,7 @@ function address(view, params) {
 	return query === "" ? `#${view}` : `#${view}?${query}`;
 }
 // src/training.ts
-var PAUSE$1 = 700;
+var PAUSE$2 = 700;
 function duration(seconds) {
 	const whole = Math.round(seconds);
 	if (whole < 60) return `${whole} s`;
@@ -311,14 +330,14 @@ function trainingView() {
 			heading.textContent = last === null ? "The run does not answer" : "The run has ended, or does not answer";
 			return;
 		}
-		setTimeout(() => void poll(), PAUSE$1);
+		setTimeout(() => void poll(), PAUSE$2);
 	};
 	poll();
 	return h("div", { class: "training" }, heading, bar, tiles, charts);
 }
 // src/try.ts
-var TOP = 10;
-var PAUSE = 120;
+var TOP$1 = 10;
+var PAUSE$1 = 120;
 /** Features as in data files: `3:0.5 17:1`. */
 function features(text) {
 	const pairs = text.split(/[\s,]+/).filter(Boolean).map((pair) => {
@@ -393,7 +412,7 @@ function tryView(model, keep, failed) {
 	let timer = 0;
 	const later = () => {
 		clearTimeout(timer);
-		timer = setTimeout(() => void now(), PAUSE);
+		timer = setTimeout(() => void now(), PAUSE$1);
 	};
 	/** Predicts what is in the box; `step` if Back is to return to what was there before. */
 	const now = async (step = false) => {
@@ -410,7 +429,7 @@ function tryView(model, keep, failed) {
 		}
 		try {
 			const input = model.takes_texts ? { text } : features(text);
-			const found = await predict(input, TOP);
+			const found = await predict(input, TOP$1);
 			if (ask !== asked) return;
 			current = input;
 			list.replaceChildren(...found.labels.map((_, at) => row(found, at)));
@@ -449,6 +468,248 @@ function tryView(model, keep, failed) {
 			else detail.label = label;
 			await now();
 			if (label !== void 0 && current !== null) detail.show(label, current, false);
+		}
+	};
+}
+// src/map.ts
+var [WIDTH, HEIGHT, MARGIN, LEAST] = [
+	560,
+	440,
+	56,
+	300
+];
+var [LETTER, LINE, GAP] = [
+	7.4,
+	16,
+	9
+];
+var overlaps = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
+/** From the places to points of the drawing, with the same scale along both axes. */
+function fitted(places, width) {
+	const range = (axis) => [Math.min(...places.map((p) => p[axis])), Math.max(...places.map((p) => p[axis]))];
+	const [[left, right], [low, high]] = [range(0), range(1)];
+	const scale = Math.min((width - 2 * MARGIN) / Math.max(right - left, 1e-9), (HEIGHT - 2 * MARGIN) / Math.max(high - low, 1e-9));
+	return places.map(([x, y]) => [width / 2 + scale * (x - (left + right) / 2), HEIGHT / 2 - scale * (y - (low + high) / 2)]);
+}
+/** The first `asked` words are those that were asked for; `lines` join pairs of words by their numbers. */
+function wordMap(words, places, asked, lines, open) {
+	const width = Math.max(LEAST, Math.min(WIDTH, innerWidth - 40));
+	const points = fitted(places, width);
+	const taken = points.map(([x, y]) => [
+		x - 5,
+		y - 5,
+		x + 5,
+		y + 5
+	]);
+	const named = words.map((word, at) => {
+		const [x, y] = points[at];
+		const wide = LETTER * word.length;
+		const sides = (down) => [[
+			"start",
+			x + GAP,
+			y + down + 4,
+			[
+				x + GAP,
+				y + down - LINE / 2,
+				x + GAP + wide,
+				y + down + LINE / 2
+			]
+		], [
+			"end",
+			x - GAP,
+			y + down + 4,
+			[
+				x - GAP - wide,
+				y + down - LINE / 2,
+				x - GAP,
+				y + down + LINE / 2
+			]
+		]];
+		const inside = Array.from({ length: 13 }, (_, n) => LINE * (n % 2 === 0 ? n / 2 : -(n + 1) / 2)).flatMap(sides).filter(([, , , box]) => box[0] > 2 && box[2] < width - 2 && box[1] > 2 && box[3] < HEIGHT - 2);
+		const [anchor, left, top, box] = inside.find(([, , , box]) => !taken.some((other) => overlaps(box, other))) ?? inside[0] ?? sides(0)[0];
+		taken.push(box);
+		return draw("g", {
+			class: at < asked ? "asked" : "found",
+			onclick: () => open(word)
+		}, draw("circle", {
+			cx: x.toFixed(1),
+			cy: y.toFixed(1),
+			r: 4
+		}), draw("text", {
+			x: left.toFixed(1),
+			y: top.toFixed(1),
+			"text-anchor": anchor
+		}, word));
+	});
+	const joined = lines.map(([from, to]) => {
+		const [[x1, y1], [x2, y2]] = [points[from], points[to]];
+		return draw("line", {
+			x1: x1.toFixed(1),
+			y1: y1.toFixed(1),
+			x2: x2.toFixed(1),
+			y2: y2.toFixed(1)
+		});
+	});
+	const name = `A map of ${words.length} words`;
+	return draw("svg", {
+		class: "map",
+		viewBox: `0 0 ${width} ${HEIGHT}`,
+		role: "img",
+		"aria-label": name
+	}, ...joined, ...named);
+}
+// src/words.ts
+var TOP = 20;
+var ANSWERS = 5;
+var PAUSE = 150;
+var NOTE = "Words that are close here are similar; the map keeps what two directions can of the distances between their vectors.";
+/** A box for a word, which offers words that start like what is typed. */
+function box(id, title, changed, failed) {
+	const words = h("datalist", { id: `${id}-words` });
+	let [timer, asked] = [0, 0];
+	const offer = async () => {
+		const ask = ++asked;
+		try {
+			const found = field.value === "" ? [] : await starting(field.value);
+			if (ask === asked) words.replaceChildren(...found.map((word) => h("option", { value: word })));
+		} catch (error) {
+			failed(error);
+		}
+	};
+	const typed = () => {
+		clearTimeout(timer);
+		timer = setTimeout(() => {
+			offer();
+			changed();
+		}, PAUSE);
+	};
+	const field = h("input", {
+		id,
+		list: words.id,
+		autocomplete: "off",
+		autocapitalize: "none",
+		spellcheck: "false",
+		oninput: typed
+	});
+	return [h("div", {}, h("label", { for: id }, title), field, words), field];
+}
+/** A list of words, each with its cosine, and their map. */
+var Answers = class {
+	open;
+	list = h("ol", { class: "classes" });
+	heads = head("Word", "Cosine");
+	status = h("p", {
+		class: "quiet",
+		role: "status"
+	});
+	map = h("div");
+	constructor(name, open) {
+		this.open = open;
+		this.list.setAttribute("aria-label", name);
+		this.hide("");
+	}
+	show(asked, found, lines) {
+		const row = (word, at) => {
+			const score = found.scores[at] ?? 0;
+			return h("li", {}, h("button", {
+				type: "button",
+				onclick: () => this.open(word)
+			}, h("span", { class: "name" }, word), h("span", {
+				class: "track",
+				"aria-hidden": "true"
+			}, h("span", {
+				class: "bar for",
+				style: `width:${100 * Math.max(score, 0)}%`
+			})), h("span", { class: "number" }, score.toFixed(3))));
+		};
+		this.list.replaceChildren(...found.words.map(row));
+		this.status.textContent = "";
+		this.heads.hidden = this.map.hidden = false;
+		this.map.replaceChildren(wordMap([...asked, ...found.words], found.map, asked.length, lines, this.open), h("p", { class: "quiet" }, NOTE));
+	}
+	hide(why) {
+		this.list.replaceChildren();
+		this.status.textContent = why;
+		this.heads.hidden = this.map.hidden = true;
+	}
+};
+var learned = (found) => found.trained ? ` They were learned from a text of ${count(found.trained.text_words)} words.` : "";
+/** A word and its neighbours. */
+function neighboursView(vectors, keep, failed) {
+	const answers = new Answers("Neighbours", (word) => use(word));
+	const [row, field] = box("word", "Word", () => void now(), failed);
+	let asked = 0;
+	const now = async (step = false) => {
+		const ask = ++asked;
+		const word = field.value.trim();
+		keep({ word }, step);
+		if (word === "") return answers.hide("");
+		try {
+			const found = await similar(word, TOP);
+			if (ask === asked) answers.show([word], found, []);
+		} catch (error) {
+			if (ask === asked) answers.hide(error instanceof Error ? error.message : "");
+		}
+	};
+	const use = (word) => {
+		field.value = word;
+		now(true);
+	};
+	const example = (word) => h("li", {}, h("button", {
+		type: "button",
+		class: "link",
+		onclick: () => use(word)
+	}, word));
+	return {
+		element: h("div", {}, h("section", { class: "opening" }, h("h2", {}, vectors.name), h("p", {}, `Vectors of ${count(vectors.words)} words: similar words have similar vectors.${learned(vectors)}`), h("ul", {
+			class: "examples inline",
+			"aria-label": "Examples"
+		}, ...vectors.examples.map(example))), h("div", { class: "columns" }, h("div", { class: "ask" }, row, answers.status, answers.heads, answers.list), answers.map)),
+		open({ word }) {
+			field.value = word ?? "";
+			now();
+		}
+	};
+}
+/** a is to b as c is to what? */
+function analogiesView(keep, failed) {
+	const answers = new Answers("Answers", (word) => location.assign(`#words?${new URLSearchParams({ word })}`));
+	const boxes = [
+		["a", "This word"],
+		["b", "is to this one"],
+		["c", "as this one is to …"]
+	].map(([id, title]) => box(id, title, () => void now(), failed));
+	let asked = 0;
+	const now = async () => {
+		const ask = ++asked;
+		const [a, b, c] = boxes.map(([, field]) => field.value.trim());
+		keep({
+			a,
+			b,
+			c
+		});
+		if (a === "" || b === "" || c === "") return answers.hide("");
+		try {
+			const found = await analogy([
+				a,
+				b,
+				c
+			], ANSWERS);
+			if (ask !== asked) return;
+			answers.show([
+				a,
+				b,
+				c
+			], found, found.words.length > 0 ? [[0, 1], [2, 3]] : [[0, 1]]);
+		} catch (error) {
+			if (ask === asked) answers.hide(error instanceof Error ? error.message : "");
+		}
+	};
+	return {
+		element: h("div", { class: "columns" }, h("div", { class: "ask" }, h("div", { class: "analogy" }, ...boxes.map(([row]) => row)), answers.status, answers.heads, answers.list), answers.map),
+		open(given) {
+			boxes.forEach(([, field]) => field.value = given[field.id] ?? "");
+			now();
 		}
 	};
 }
@@ -518,6 +779,23 @@ async function start() {
 			askForToken("This server asks for a token.");
 			return;
 		}
+		const description = token ? "openapi.json, with the token" : h("a", { href: "openapi.json" }, "openapi.json");
+		document.querySelector("footer").replaceChildren("For programs, over HTTP: ", description, ".");
+		if (serves === "words") {
+			const found = await vectors();
+			document.title = `${found.name} · ove`;
+			summary.textContent = `${count(found.words)} words · ${count(found.rank)} numbers each`;
+			tabs([[
+				"words",
+				"Neighbours",
+				(keep) => neighboursView(found, keep, failed)
+			], [
+				"analogies",
+				"Analogies",
+				(keep) => analogiesView(keep, failed)
+			]]);
+			return;
+		}
 		const found = await model();
 		document.title = `${found.name} · ove`;
 		summary.textContent = `${count(found.classes)} classes · ${count(found.features)} ${found.takes_texts ? "words" : "features"} · ${count(found.rows)} training rows`;
@@ -541,8 +819,6 @@ async function start() {
 				})
 			]
 		]);
-		const description = token ? "openapi.json, with the token" : h("a", { href: "openapi.json" }, "openapi.json");
-		document.querySelector("footer").replaceChildren("For programs, over HTTP: ", description, ".");
 	} catch (error) {
 		failed(error);
 	}

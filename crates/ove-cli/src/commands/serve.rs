@@ -6,18 +6,19 @@ use anyhow::{Result, bail, ensure};
 use ove::Model;
 
 use crate::flags::ThreadFlags;
-use crate::serve::{self, Hosts, Project, Served, Token};
+use crate::serve::{self, Hosts, Project, Served, ServedWords, Token};
 
 /// Serve a model over HTTP, with a web page to explore it
 ///
 /// Endpoints: POST /predict, POST /explain, GET /model, GET /classes, GET /health and GET /metrics, described by
-/// /openapi.json; the page is at /. SIGHUP reloads the model without interrupting requests; SIGTERM and Ctrl-C stop the
-/// server after the current requests.
+/// /openapi.json; the page is at /. Word vectors, of `ove embed` or in a form of word2vec or GloVe, have GET /similar,
+/// /analogy and /words instead of predictions. SIGHUP reloads the model without interrupting requests; SIGTERM and
+/// Ctrl-C stop the server after the current requests.
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove serve my.model\n\
     \n  curl localhost:8080/predict -H 'content-type: application/json' -d '{\"text\": \"Timber in the city\", \"top\": 3}'")]
 pub struct Args {
-    /// Model file
+    /// Model file, or word vectors in a form of word2vec or GloVe
     model: PathBuf,
     /// Address to listen on; an address that other machines can reach needs --token-file
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
@@ -54,14 +55,18 @@ pub fn run(args: Args) -> Result<()> {
         Some(_) => Hosts::all(),
         None => Hosts::known(&args.listen, &args.allow_host, "allow it with --allow-host NAME")?,
     };
-    let (project, is_project) = (args.annif_project.clone(), args.annif_project.is_some());
+    let threads = args.threads.threads;
+    if ServedWords::are_in(&args.model)? {
+        for (name, is_given) in [("names", args.names.is_some()), ("annif-project", args.annif_project.is_some())] {
+            ensure!(!is_given, "`{name}` must be left out for word vectors, which have no classes");
+        }
+        return serve::serve(address, hosts, token, threads, move || ServedWords::load(&args.model));
+    }
     let load = move || {
         if !args.no_verify {
             Model::verify(&args.model)?;
         }
-        let served = Served::load(&args.model, args.names.as_deref())?;
-        ensure!(!is_project || served.takes_texts(), "--annif-project needs a model that was trained on texts");
-        Ok(served)
+        Served::load(&args.model, args.names.as_deref(), args.annif_project.clone())
     };
-    serve::serve(address, hosts, token, project, args.threads.threads, load)
+    serve::serve(address, hosts, token, threads, load)
 }

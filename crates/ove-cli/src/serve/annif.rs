@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 
 use super::answer::{Fault, json};
 use super::request::{Input, MOST_CLASSES, Predict, Wanted};
+use super::served::Served;
 use super::work::Found;
 use super::{Server, body};
 
@@ -51,7 +52,7 @@ struct Form {
 }
 
 /// The routes of a project.
-pub fn routes() -> Router<Arc<Server>> {
+pub fn routes() -> Router<Arc<Server<Served>>> {
     let [project, suggestions] = PATHS;
     Router::new().route(project, get(describe)).route(suggestions, post(suggest))
 }
@@ -62,9 +63,9 @@ pub fn counted_as(path: &str) -> Option<&'static str> {
     Some(if rest.ends_with("/suggest") { PATHS[1] } else { PATHS[0] })
 }
 
-async fn describe(State(server): State<Arc<Server>>, Path(name): Path<String>) -> Result<Response, Fault> {
-    server.check_project(&name)?;
+async fn describe(State(server): State<Arc<Server<Served>>>, Path(name): Path<String>) -> Result<Response, Fault> {
     let served = server.served();
+    check(&served, &name)?;
     let time = served.saved.map(|time| humantime::format_rfc3339_seconds(time).to_string());
     Ok(json(&json!({
         "project_id": name,
@@ -78,14 +79,14 @@ async fn describe(State(server): State<Arc<Server>>, Path(name): Path<String>) -
 }
 
 async fn suggest(
-    State(server): State<Arc<Server>>,
+    State(server): State<Arc<Server<Served>>>,
     Path(name): Path<String>,
     request: Request,
 ) -> Result<Response, Fault> {
-    server.check_project(&name)?;
+    let served = server.served();
+    check(&served, &name)?;
     let (fields, _share) = body::form(request, &server.bodies).await?;
     let form = Form::read(&fields)?;
-    let served = server.served();
     // Annif allows a limit of 0.
     let asked = Predict { input: Input::Texts(vec![form.text]), wanted: Wanted::Top(form.limit.max(1)) };
     let found = server.work.predict(&served, asked, &server.metrics).await?;
@@ -135,16 +136,14 @@ fn bad(error: impl Into<String>) -> Fault {
     Fault::new(StatusCode::BAD_REQUEST, error)
 }
 
-impl Server {
-    /// An error for any other project.
-    fn check_project(&self, name: &str) -> Result<(), Fault> {
-        match &self.project {
-            Some(Project(project)) if project == name => Ok(()),
-            Some(Project(project)) => {
-                Err(Fault::new(StatusCode::NOT_FOUND, format!("no project `{name}`; this server has `{project}`")))
-            }
-            None => Err(Fault::new(StatusCode::NOT_FOUND, "no project; start the server with --annif-project NAME")),
+/// An error for any other project.
+fn check(served: &Served, name: &str) -> Result<(), Fault> {
+    match &served.project {
+        Some(Project(project)) if project == name => Ok(()),
+        Some(Project(project)) => {
+            Err(Fault::new(StatusCode::NOT_FOUND, format!("no project `{name}`; this server has `{project}`")))
         }
+        None => Err(Fault::new(StatusCode::NOT_FOUND, "no project; start the server with --annif-project NAME")),
     }
 }
 

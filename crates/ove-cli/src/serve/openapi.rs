@@ -1,24 +1,25 @@
 //! The OpenAPI description of the server for its model: whether it accepts texts, and the names of its features.
 
+pub mod words;
+
 use serde_json::{Value, json};
 
-use super::annif::{self, Project};
+use super::annif;
 use super::body::MOST_BYTES;
 use super::request::{GREATEST, MOST_CLASSES, MOST_ROWS};
 use super::routes::MOST_LISTED;
 use super::served::{Keys, Served};
 
-/// OpenAPI 3.1, with or without a token and a project of Annif.
-pub fn describe(served: &Served, token: bool, project: Option<&Project>) -> Value {
+/// OpenAPI 3.1, with or without a token.
+pub fn describe(served: &Served, token: bool) -> Value {
     let class = json!({ "type": "string", "description": "The label of a class, as in the training data." });
     let word = json!({ "type": "string", "description": "The name of a feature, or its number." });
     let number = json!({ "type": "number" });
-    let count = json!({ "type": "integer", "minimum": 0 });
+    let count = counted();
     let weighed = object(&[("feature", word.clone()), ("index", count.clone()), ("weight", number.clone())], 3);
     let product = object(&[("feature", word), ("index", count.clone()), ("product", number.clone())], 3);
-    let list = |items: &Value| json!({ "type": "array", "items": items });
     let name = json!({ "type": "string", "description": "The display name of the class." });
-    let counted = object(&[("class", class.clone()), ("count", count.clone()), ("name", name.clone())], 2);
+    let of_class = object(&[("class", class.clone()), ("count", count.clone()), ("name", name.clone())], 2);
     let prediction = object(
         &[
             ("labels", list(&class)),
@@ -40,7 +41,7 @@ pub fn describe(served: &Served, token: bool, project: Option<&Project>) -> Valu
             ("count", count.clone()),
             ("rows", count.clone()),
             ("general", object(&[("for", list(&weighed)), ("against", list(&weighed))], 2)),
-            ("rivals", list(&counted)),
+            ("rivals", list(&of_class)),
             ("bias", number),
             ("name", name),
             ("row", object(&[("for", list(&product)), ("against", list(&product))], 2)),
@@ -63,67 +64,81 @@ pub fn describe(served: &Served, token: bool, project: Option<&Project>) -> Valu
         ],
         11,
     );
-    let query = |name: &str, what: &str, schema: Value| json!({ "name": name, "in": "query", "description": what, "schema": schema });
     let limit = json!({ "type": "integer", "minimum": 1, "maximum": MOST_LISTED, "default": 20 });
+    let listed = object(&[("classes", list(&of_class)), ("total", count)], 2);
+    let mut paths = json!({
+        "/predict": { "post": posts(
+            "predict",
+            "The most probable classes of one or many rows",
+            (predict(served), predict_examples(served)),
+            &object(&[("predictions", list(&prediction))], 1),
+            &[],
+        ) },
+        "/explain": { "post": posts(
+            "explain",
+            "The contribution w·x of each feature to the score of a class",
+            (explain(served, &class), explain_examples(served)),
+            &explanation,
+            &[("404", "The model has no such class.")],
+        ) },
+        "/model": { "get": gets("model", "The model's size, settings and training", json!([]), "application/json", model) },
+        "/classes": { "get": gets(
+            "classes",
+            "Classes whose label or name has a text in it, the most frequent first",
+            json!([
+                query("search", "Any part of the label or name, case-insensitive.", json!({ "type": "string" })),
+                query("prefix", "Its start, case-insensitive.", json!({ "type": "string" })),
+                query("limit", "Maximum number of classes.", limit),
+            ]),
+            "application/json",
+            listed,
+        ) },
+    });
+    for (path, operations) in served.project.iter().flat_map(|project| annif::described(project, error)) {
+        paths[path] = operations;
+    }
+    let classes = served.model.classes();
+    let what = format!("A softmax model with {classes} classes. Bodies may have at most {MOST_BYTES} bytes.");
+    document(&what, "model", paths, token)
+}
+
+/// A description with the paths that every server has.
+fn document(what: &str, serves: &str, mut paths: Value, token: bool) -> Value {
     let up = object(
         &[
             ("status", json!({ "const": "ok" })),
-            ("serves", json!({ "const": "model" })),
+            ("serves", json!({ "const": serves })),
             ("token", json!({ "type": "boolean", "description": "Whether other requests need a token." })),
         ],
         3,
     );
-    let listed = object(&[("classes", list(&counted)), ("total", count)], 2);
-    let mut description = json!({
+    let text = json!({ "type": "string" });
+    paths["/health"] =
+        json!({ "get": open(gets("health", "Whether the server is up", json!([]), "application/json", up)) });
+    paths["/metrics"] = json!({ "get": gets("metrics", "Prometheus metrics", json!([]), "text/plain", text) });
+    json!({
         "openapi": "3.1.0",
-        "info": {
-            "title": "ove",
-            "version": env!("CARGO_PKG_VERSION"),
-            "description": format!(
-                "A softmax model with {} classes. Bodies may have at most {MOST_BYTES} bytes.",
-                served.model.classes()
-            ),
-        },
-        "paths": {
-            "/predict": { "post": posts(
-                "predict",
-                "The most probable classes of one or many rows",
-                (predict(served), predict_examples(served)),
-                &object(&[("predictions", list(&prediction))], 1),
-                &[],
-            ) },
-            "/explain": { "post": posts(
-                "explain",
-                "The contribution w·x of each feature to the score of a class",
-                (explain(served, &class), explain_examples(served)),
-                &explanation,
-                &[("404", "The model has no such class.")],
-            ) },
-            "/model": { "get": gets("model", "The model's size, settings and training", json!([]), "application/json", model) },
-            "/classes": { "get": gets(
-                "classes",
-                "Classes whose label or name has a text in it, the most frequent first",
-                json!([
-                    query("search", "Any part of the label or name, case-insensitive.", json!({ "type": "string" })),
-                    query("prefix", "Its start, case-insensitive.", json!({ "type": "string" })),
-                    query("limit", "Maximum number of classes.", limit),
-                ]),
-                "application/json",
-                listed,
-            ) },
-            "/health": { "get": open(gets("health", "Whether the server is up", json!([]), "application/json", up)) },
-            "/metrics": { "get": gets("metrics", "Prometheus metrics", json!([]), "text/plain", json!({ "type": "string" })) },
-        },
+        "info": { "title": "ove", "version": env!("CARGO_PKG_VERSION"), "description": what },
+        "paths": paths,
         "components": {
             "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
             "schemas": { "Error": object(&[("error", json!({ "type": "string" }))], 1) },
         },
         "security": if token { json!([{ "token": [] }]) } else { json!([]) },
-    });
-    for (path, operations) in project.into_iter().flat_map(|project| annif::described(project, error)) {
-        description["paths"][path] = operations;
-    }
-    description
+    })
+}
+
+fn list(items: &Value) -> Value {
+    json!({ "type": "array", "items": items })
+}
+
+/// A number of things.
+fn counted() -> Value {
+    json!({ "type": "integer", "minimum": 0 })
+}
+
+fn query(name: &str, what: &str, schema: Value) -> Value {
+    json!({ "name": name, "in": "query", "description": what, "schema": schema })
 }
 
 /// An object whose first `required` properties are required.

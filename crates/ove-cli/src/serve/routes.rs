@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
@@ -19,42 +20,55 @@ use super::metrics::Gauges;
 use super::request::{Explain, Predict};
 use super::served::Served;
 use super::work::Found;
-use super::{Server, annif, assets, body, openapi};
+use super::{Server as ServerOf, annif, assets, body, openapi};
 
-type Answer = Result<Response, Fault>;
+pub(super) type Answer = Result<Response, Fault>;
+
+type Server = ServerOf<Served>;
 
 /// Paths with their own metrics; the others are counted together.
-const PATHS: [&str; 6] = ["/predict", "/explain", "/model", "/classes", "/health", "/metrics"];
+const PATHS: [&str; 9] =
+    ["/predict", "/explain", "/similar", "/analogy", "/words", "/model", "/classes", "/health", "/metrics"];
 
 /// Maximum time of a request.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Maximum number of classes in a response to `GET /classes`.
+/// Maximum number of classes or words in a list.
 pub const MOST_LISTED: usize = 100;
 
 /// The router of all endpoints.
 pub fn router(server: Arc<Server>, hosts: Hosts) -> Router {
-    Router::new()
+    let own = Router::new()
         .route("/predict", post(predict))
         .route("/explain", post(explain_class))
         .route("/model", get(model))
         .route("/classes", get(classes))
-        .route("/metrics", get(metrics))
         .route("/card", get(card))
         .route("/openapi.json", get(description))
-        .merge(annif::routes())
+        .merge(annif::routes());
+    common(own, "model", server, hosts)
+}
+
+/// Own endpoints with what every server has: metrics, the health check, the page, the token and the limits.
+pub(super) fn common<S: Send + Sync + 'static>(
+    own: Router<Arc<ServerOf<S>>>,
+    serves: &'static str,
+    server: Arc<ServerOf<S>>,
+    hosts: Hosts,
+) -> Router {
+    own.route("/metrics", get(metrics::<S>))
         // The routes below need no token: the health check, and the page, which prompts for it.
-        .route_layer(middleware::from_fn_with_state(server.clone(), with_token))
-        .route("/health", get(health))
+        .route_layer(middleware::from_fn_with_state(server.clone(), with_token::<S>))
+        .route("/health", get(move |State(server): State<Arc<ServerOf<S>>>| health(serves, server)))
         .merge(assets::routes())
         .fallback(not_found)
         .method_not_allowed_fallback(not_allowed)
         .layer(middleware::from_fn_with_state(Arc::new(hosts), host::check))
-        .layer(middleware::from_fn_with_state(server.clone(), counted))
+        .layer(middleware::from_fn_with_state(server.clone(), counted::<S>))
         .with_state(server)
 }
 
-async fn with_token(State(server): State<Arc<Server>>, request: Request, next: Next) -> Answer {
+async fn with_token<S>(State(server): State<Arc<ServerOf<S>>>, request: Request, next: Next) -> Answer {
     match &server.token {
         Some(token) if !token.is_in(request.headers()) => {
             Err(Fault::new(StatusCode::UNAUTHORIZED, "a token is required: `Authorization: Bearer TOKEN`"))
@@ -63,7 +77,7 @@ async fn with_token(State(server): State<Arc<Server>>, request: Request, next: N
     }
 }
 
-async fn counted(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
+async fn counted<S>(State(server): State<Arc<ServerOf<S>>>, request: Request, next: Next) -> Response {
     let (start, path) = (Instant::now(), request.uri().path());
     let known = PATHS.into_iter().find(|known| *known == path);
     let path = known.or_else(|| annif::counted_as(path)).unwrap_or("other");
@@ -106,6 +120,19 @@ async fn model(State(server): State<Arc<Server>>) -> Response {
     json(&server.served().json())
 }
 
+/// The parameters of a query.
+pub(super) fn asked<T>(query: Result<T, QueryRejection>) -> Result<T, Fault> {
+    query.map_err(|error| Fault::new(StatusCode::BAD_REQUEST, error.body_text()))
+}
+
+/// A number of things to list.
+pub(super) fn at_most(name: &str, count: usize) -> Result<usize, Fault> {
+    if (1..=MOST_LISTED).contains(&count) {
+        return Ok(count);
+    }
+    Err(Fault::new(StatusCode::BAD_REQUEST, format!("`{name}` must be a number from 1 to {MOST_LISTED}, got {count}")))
+}
+
 #[derive(Deserialize)]
 struct ClassesQuery {
     #[serde(default)]
@@ -116,17 +143,9 @@ struct ClassesQuery {
 }
 
 /// Classes whose label or name starts with a prefix and contains a text, case-insensitive, the most frequent first.
-async fn classes(
-    State(server): State<Arc<Server>>,
-    query: Result<Query<ClassesQuery>, axum::extract::rejection::QueryRejection>,
-) -> Answer {
-    let Query(ClassesQuery { prefix, search, limit }) =
-        query.map_err(|error| Fault::new(StatusCode::BAD_REQUEST, error.body_text()))?;
-    let limit = limit.unwrap_or(20);
-    if !(1..=MOST_LISTED).contains(&limit) {
-        let error = format!("`limit` must be a number from 1 to {MOST_LISTED}, got {limit}");
-        return Err(Fault::new(StatusCode::BAD_REQUEST, error));
-    }
+async fn classes(State(server): State<Arc<Server>>, query: Result<Query<ClassesQuery>, QueryRejection>) -> Answer {
+    let Query(ClassesQuery { prefix, search, limit }) = asked(query)?;
+    let limit = at_most("limit", limit.unwrap_or(20))?;
     let served = server.served();
     let found = server.work.run(move || {
         let (prefix, search) = (prefix.to_lowercase(), search.to_lowercase());
@@ -143,7 +162,7 @@ async fn classes(
     Ok(json(&found.await?))
 }
 
-async fn metrics(State(server): State<Arc<Server>>) -> Response {
+async fn metrics<S>(State(server): State<Arc<ServerOf<S>>>) -> Response {
     let gauges =
         Gauges { waiting: server.work.waiting(), connections: server.room.taken(), body_bytes: server.bodies.held() };
     let text = server.metrics.text(&gauges);
@@ -157,12 +176,12 @@ async fn card(State(server): State<Arc<Server>>) -> Answer {
 }
 
 /// The health check; also tells the page what is served, and whether it needs a token.
-async fn health(State(server): State<Arc<Server>>) -> Response {
-    json(&json!({ "status": "ok", "serves": "model", "token": server.token.is_some() }))
+async fn health<S>(serves: &str, server: Arc<ServerOf<S>>) -> Response {
+    json(&json!({ "status": "ok", "serves": serves, "token": server.token.is_some() }))
 }
 
 async fn description(State(server): State<Arc<Server>>) -> Response {
-    json(&openapi::describe(&server.served(), server.token.is_some(), server.project.as_ref()))
+    json(&openapi::describe(&server.served(), server.token.is_some()))
 }
 
 async fn not_found() -> Fault {

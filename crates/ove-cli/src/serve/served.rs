@@ -5,11 +5,12 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use ove::Model;
 use ove::io::read::label_names;
 use serde_json::{Value, json};
 
+use super::annif::Project;
 use super::card;
 
 /// The served model.
@@ -22,6 +23,8 @@ pub struct Served {
     pub saved: Option<SystemTime>,
     /// The names of each class, if a file with names is given; otherwise they are the model's.
     names: Option<Vec<Vec<String>>>,
+    /// What Annif calls it, if Annif may ask.
+    pub project: Option<Project>,
     features: OnceLock<HashMap<String, u32>>,
     card: OnceLock<String>,
 }
@@ -36,15 +39,17 @@ pub enum Keys {
 }
 
 impl Served {
-    /// Loads a model and the display names of its classes.
-    pub fn load(model: &Path, names: Option<&Path>) -> Result<Self> {
+    /// Loads a model and the display names of its classes; a project of Annif wants a model of texts.
+    pub fn load(model: &Path, names: Option<&Path>, project: Option<Project>) -> Result<Self> {
         let title = model.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let saved = std::fs::metadata(model).and_then(|facts| facts.modified()).ok();
         let model = Model::map(model)?;
         model.check_predicts_rows()?;
+        let takes_texts = model.card.text.is_some();
+        ensure!(project.is_none() || takes_texts, "--annif-project needs a model that was trained on texts");
         let names = names.map(|path| label_names::read(path)?.of(&model.card.classes)).transpose()?;
         let (features, card) = Default::default();
-        Ok(Served { model, title, saved, names, features, card })
+        Ok(Served { model, title, saved, names, project, features, card })
     }
 
     /// What the model is called.
@@ -139,6 +144,6 @@ impl Served {
         let watch = |_: ove::train::Event<'_>| std::ops::ControlFlow::Continue(());
         let model = ove::fit(&data, &ove::TrainOptions::default(), watch).expect("two separable rows");
         let (names, features, card) = Default::default();
-        Served { model, title: "tests".into(), saved: None, names, features, card }
+        Served { model, title: "tests".into(), saved: None, names, project: None, features, card }
     }
 }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow};
 
 use super::Server;
-use super::served::Served;
 use crate::terminal::note;
 
 #[cfg(unix)]
@@ -36,7 +35,10 @@ pub fn stop() -> Result<impl Future<Output = ()>> {
 
 /// Reloads the model at each SIGHUP; after a failure, the old one stays in use.
 #[cfg(unix)]
-pub fn reload(server: Arc<Server>, load: impl Fn() -> Result<Served> + Send + 'static) -> Result<()> {
+pub fn reload<S: Send + Sync + 'static>(
+    server: Arc<Server<S>>,
+    load: impl Fn() -> Result<S> + Send + 'static,
+) -> Result<()> {
     let mut hangup = signal(SignalKind::hangup())?;
     tokio::spawn(async move {
         while hangup.recv().await.is_some() {
@@ -58,7 +60,7 @@ pub fn reload(server: Arc<Server>, load: impl Fn() -> Result<Served> + Send + 's
 
 /// Does nothing: there is no SIGHUP.
 #[cfg(not(unix))]
-pub fn reload(_: Arc<Server>, _: impl Fn() -> Result<Served>) -> Result<()> {
+pub fn reload<S>(_: Arc<Server<S>>, _: impl Fn() -> Result<S>) -> Result<()> {
     Ok(())
 }
 
@@ -68,12 +70,13 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
+    use crate::serve::Served;
     use crate::serve::metrics::Gauges;
 
     /// Signals go to the whole process, so there is one test of them.
     #[test]
     fn a_loader_that_panics_is_counted_and_called_again() {
-        let server = Arc::new(Server::new(Served::of_tests(), None, None, 1).unwrap());
+        let server = Arc::new(Server::new(Served::of_tests(), None, 1).unwrap());
         let calls = AtomicUsize::new(0);
         let load = move || match calls.fetch_add(1, SeqCst) {
             0 => panic!("on purpose"),

@@ -12,6 +12,7 @@
 //! ```
 
 mod analogies;
+mod map;
 mod pairs;
 
 use std::borrow::Cow;

@@ -25,6 +25,8 @@ mod draws;
 mod fit;
 mod parts;
 mod reader;
+#[cfg(test)]
+mod reported;
 mod segment;
 mod vectors;
 
