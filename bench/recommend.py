@@ -37,7 +37,10 @@ K = 20
 
 # The settings that are tried. Peers take what their documentation names as worth tuning.
 GRID: dict[str, list[dict[str, Any]]] = {
-    "ove": [{"temperature": t, "history": h, "epochs": e} for t in (0.07, 0.1) for h in (1, 3) for e in (60, 200)],
+    "ove": [
+        {"temperature": t, "co_occurrence": c, "epochs": 60, **more}
+        for t in (0.07, 0.1) for c in (0, 2, 4) for more in ({}, {"negatives": 8192, "batch": 256})
+    ],
     "implicit ALS": [
         {"factors": 64, "regularization": r, "alpha": a, "iterations": i}
         for r in (0.01, 1, 10) for a in (1, 10) for i in (15, 30)

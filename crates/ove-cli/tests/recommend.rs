@@ -89,6 +89,31 @@ fn the_number_of_epochs_is_chosen_and_a_killed_run_resumes() {
 }
 
 #[test]
+fn tables_are_read_by_their_columns() {
+    let dir = Dir::new();
+    let data = interactions(200, 40, 4, 0);
+    let (mut table, mut lines) = (String::from("userId,rating,movieId\n"), String::new());
+    for user in 0..data.len() {
+        for &item in data.items_of(user) {
+            writeln!(table, "{},3,\"{}\"", data.users[user], data.item_names[item as usize]).unwrap();
+            writeln!(lines, "{}\t{}\t3", data.users[user], data.item_names[item as usize]).unwrap();
+        }
+    }
+    dir.create("table.csv", &table);
+    dir.create("lines.txt", &lines);
+    let train = |words: &str| dir.run(&format!("train {words} --format interactions --rank 4 --epochs 2"));
+    train("table.csv -o a --user userId --item movieId --weight rating").ok();
+    train("lines.txt -o b").ok();
+    assert_eq!(dir.bytes("a"), dir.bytes("b"));
+    contains(
+        &train("table.csv -o c --user user").refused(),
+        "table.csv:1: expected columns `user`, `item`, found userId",
+    );
+    let rows = dir.run("train table.csv -o c --user userId");
+    contains(&rows.refused(), "`user` is a column of interactions");
+}
+
+#[test]
 fn wrong_requests_are_refused() {
     let dir = trained();
     dir.create("fruit.svm", FRUIT);

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use ove::data::Interactions;
-use ove::io::read::{OnError, read_interactions_bytes};
+use ove::io::read::{InteractionColumns, OnError, read_interactions_bytes, read_interactions_in};
 use ove::options::RecommenderOptions;
 use ove::train::{RecommenderEvent, RecommenderTraining, Stop, fit_recommender};
 use ove::{Error, Model, synthetic, with_threads};
@@ -189,7 +189,7 @@ fn a_file_has_all_of_a_model_and_a_new_user_gets_what_a_known_one_would() {
     let co_occurrence = &model.card.recommender.as_ref().unwrap().co_occurrence;
     for item in [3, 50] {
         let product: f32 = user.vector.iter().zip(recommender.item(item)).map(|(a, b)| a * b).sum();
-        let counted: f32 = user.items.iter().map(|&(own, _)| 5.0 / 0.5 * co_occurrence.weight(own, item)).sum();
+        let counted: f32 = user.items.iter().map(|&(own, _)| 4.0 / 0.5 * co_occurrence.weight(own, item)).sum();
         assert!((scores[item as usize] - product - counted).abs() < 1e-4 && counted > 0.0);
     }
     let top = &recommender.recommend(&[20], 7)[0];
@@ -263,6 +263,35 @@ fn both_forms_of_lines_are_read() {
 }
 
 #[test]
+fn tables_are_read() {
+    let named = |text: &str, user: &str, item: &str, weight: Option<&str>| {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        let columns =
+            InteractionColumns { user: Some(user.into()), item: Some(item.into()), weight: weight.map(str::to_owned) };
+        read_interactions_in(file.path(), &columns, OnError::Stop)
+    };
+    let expected = read("Ann\tgreen, tea\t2\nBob\tmilk\t1.5\n").unwrap();
+    for text in [
+        "user,item,weight\nAnn,\"green, tea\",2\nBob,milk,1.5\n",
+        "time;User_ID;weight;item id\n7;Ann;2;green, tea\n\n;Bob;1.5;milk\n",
+        "user\titem\tweight\nAnn\tgreen, tea\t2\nBob\tmilk\t1.5\n",
+    ] {
+        assert_eq!(read(text).unwrap(), expected, "{text}");
+    }
+    let text = "userId,movieId,rating\nAnn,\"green, tea\",2\nBob,milk,1.5\n";
+    assert_eq!(named(text, "userId", "movieId", Some("rating")).unwrap(), expected);
+    assert_eq!(named(text, "userId", "movieId", None).unwrap().weights_of(1), [1.0]);
+    let error = named(text, "userId", "film", Some("rating")).unwrap_err().to_string();
+    assert!(
+        error.ends_with(":1: expected columns `userId`, `film`, `rating`, found userId, movieId, rating"),
+        "{error}"
+    );
+    // Without a header it is a list of items.
+    assert_eq!(read("user item weight\n").unwrap().items_of(0), [0, 1]);
+}
+
+#[test]
 fn wrong_lines_are_named() {
     for (text, message) in [
         ("", "a.txt: expected at least one row, found none"),
@@ -272,6 +301,8 @@ fn wrong_lines_are_named() {
         ("a\tb\t1\tnoon\n", "a.txt:1:7: expected a time, a finite number, found 'noon'"),
         ("a\t\n", "a.txt:1:3: expected an item, found none"),
         ("\tb\n", "a.txt:1:1: expected a user, found none"),
+        ("user,item,weight\na,b,1\na,,1\n", "a.txt:3:3: expected an item, found none"),
+        ("user,item,weight\na,b,-1\n", "a.txt:2:5: expected a weight, finite and above 0"),
         ("a\tb\t1\t2\t3\n", "a.txt:1:9: expected at most four columns: user, item, weight and time, found more"),
     ] {
         assert_eq!(read(text).unwrap_err().to_string(), message, "{text:?}");

@@ -7,7 +7,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use ove::data::{Doubt, Interactions};
 use ove::io::cache;
 use ove::io::read::{
-    Columns, Format, Input, OnError, Pieces, ReadOptions, Skipped, read, read_any, read_interactions, read_texts,
+    Columns, Format, Input, InteractionColumns, OnError, Pieces, ReadOptions, Skipped, read, read_any,
+    read_interactions_in, read_texts,
 };
 use ove::text::{Text, TextOptions};
 use ove::{Dataset, Model};
@@ -38,6 +39,12 @@ pub struct DataFlags {
     on_error: OnError,
     #[command(flatten)]
     columns: ColumnFlags,
+    /// Column of the user in a table of interactions [default: user or user_id]
+    #[arg(long, value_name = "COLUMN")]
+    user: Option<String>,
+    /// Column of the item in a table of interactions [default: item or item_id]; --weight names that of their weight
+    #[arg(long, value_name = "COLUMN")]
+    item: Option<String>,
 }
 
 /// What a file holds: rows or texts in a format, or interactions, whose lines say which form they have.
@@ -66,7 +73,9 @@ impl DataFlags {
 
     /// Reads interactions.
     pub fn read_interactions(&self, path: &Path) -> Result<Interactions> {
-        let data = read_interactions(path, self.on_error)?;
+        let weight = self.columns.given().weight;
+        let columns = InteractionColumns { user: self.user.clone(), item: self.item.clone(), weight };
+        let data = read_interactions_in(path, &columns, self.on_error)?;
         report_skipped(&data.skipped, path);
         Ok(data)
     }
@@ -213,7 +222,14 @@ impl DataFlags {
 
     /// How to read a file, with `usual` columns for those that were not given.
     fn options(&self, labels_required: bool, usual: &Columns) -> ove::Result<ReadOptions> {
-        let DataFlags { format, labels, first_label, on_error, columns } = self.clone();
+        let DataFlags { format, labels, first_label, on_error, columns, user, item } = self.clone();
+        for (name, given) in [("user", user), ("item", item)] {
+            if given.is_some() {
+                return Err(ove::Error::Settings(format!(
+                    "`{name}` is a column of interactions, which need `format` interactions"
+                )));
+            }
+        }
         let format = match format {
             Some(FileFormat::Rows(format)) => Some(format),
             Some(FileFormat::Interactions) => {

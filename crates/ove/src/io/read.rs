@@ -57,7 +57,7 @@ pub use crate::data::{Columns, OnError, Skipped};
 use crate::error::{Error, Place, Result};
 use crate::platform::names::names;
 use columnar::Columnar;
-pub use interactions::{read_interactions, read_interactions_bytes};
+pub use interactions::{InteractionColumns, read_interactions, read_interactions_bytes, read_interactions_in};
 pub use pieces::Pieces;
 pub(super) use source::Source;
 pub use texts::Texts;

@@ -23,6 +23,7 @@ use crate::options::RecommenderOptions;
 use crate::platform::math::{product, products};
 use crate::platform::top_k::Largest;
 use crate::scores::{Factored, Scores};
+use co_occurrence::Addends;
 pub use co_occurrence::CoOccurrence;
 use table::{Columns, Table, listed};
 
@@ -46,8 +47,8 @@ impl Recommender {
     }
 
     /// Counts which items occur together, if these options want it.
-    pub(crate) fn count(options: &RecommenderOptions, data: &Interactions) -> Arc<CoOccurrence> {
-        if options.co_occurrence > 0.0 { Arc::new(CoOccurrence::of(data)) } else { Arc::default() }
+    pub(crate) fn count(options: &RecommenderOptions, data: &Interactions, items: usize) -> Arc<CoOccurrence> {
+        if options.co_occurrence > 0.0 { Arc::new(CoOccurrence::of(data, items)) } else { Arc::default() }
     }
 }
 
@@ -157,8 +158,7 @@ impl<'a> Recommending<'a> {
     pub fn top(&self, users: &[User<'_>], excluded: &[&[u32]], count: usize) -> Vec<Vec<Recommendation>> {
         let table = Table { rows: self.factored.classes_table(), columns: &self.prepared.columns };
         let vectors: Vec<&[f32]> = users.iter().map(|user| &*user.vector).collect();
-        let add = |user: usize, scores: &mut [f32]| self.add_co_occurrence(&users[user].items, scores);
-        table.top(&vectors, excluded, count, self.counts().then_some(&add))
+        table.top(&vectors, excluded, count, &|user| self.addends(&users[user].items))
     }
 
     /// As [`Recommending::top`], with only these items, which must be in increasing order.
@@ -179,13 +179,11 @@ impl<'a> Recommending<'a> {
         let excluded: Vec<Vec<u32>> = excluded.iter().map(places).collect();
         let excluded: Vec<&[u32]> = excluded.iter().map(|places| &places[..]).collect();
         let vectors: Vec<&[f32]> = users.iter().map(|user| &*user.vector).collect();
-        let add = |user: usize, scores: &mut [f32]| {
-            let mut all = vec![0.0; self.factored.classes()];
-            self.add_co_occurrence(&users[user].items, &mut all);
-            scores.iter_mut().zip(items).for_each(|(score, &item)| *score += all[item as usize]);
+        let addends = |user: usize| {
+            let all = self.addends(&users[user].items).into_iter();
+            all.map(|addends| addends.among(items)).collect::<Vec<Addends<'_>>>()
         };
-        let table = Table { rows: &rows, columns: &Columns::default() };
-        let mut tops = table.top(&vectors, &excluded, count, self.counts().then_some(&add));
+        let mut tops = Table { rows: &rows, columns: &Columns::default() }.top(&vectors, &excluded, count, &addends);
         tops.iter_mut().flatten().for_each(|one| one.item = items[one.item as usize]);
         tops
     }
@@ -194,13 +192,8 @@ impl<'a> Recommending<'a> {
     pub fn scores(&self, user: &User<'_>) -> Vec<f32> {
         let mut scores = vec![0.0; self.factored.classes()];
         products(self.factored.classes_table(), &user.vector, &mut scores);
-        self.add_co_occurrence(&user.items, &mut scores);
+        self.addends(&user.items).iter_mut().for_each(|addends| addends.add(0, &mut scores));
         scores
-    }
-
-    /// Whether scores have a part by co-occurrence.
-    fn counts(&self) -> bool {
-        self.options().co_occurrence > 0.0
     }
 
     /// The factor of co-occurrence in the scores.
@@ -208,9 +201,11 @@ impl<'a> Recommending<'a> {
         (self.options().co_occurrence / self.options().temperature) as f32
     }
 
-    fn add_co_occurrence(&self, items: &[(u32, f32)], scores: &mut [f32]) {
-        if self.counts() {
-            self.recommender.co_occurrence.add(items, self.factor(), scores);
+    /// What each of a user's items adds to the scores of others by co-occurrence.
+    fn addends(&self, items: &[(u32, f32)]) -> Vec<Addends<'_>> {
+        match self.options().co_occurrence > 0.0 {
+            true => self.recommender.co_occurrence.addends(items, self.factor()),
+            false => Vec::new(),
         }
     }
 

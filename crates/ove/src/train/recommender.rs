@@ -281,7 +281,8 @@ impl<'a> RecommenderTraining<'a> {
         let factored = FactoredOptions { rank: self.options.rank, ..FactoredOptions::default() };
         let mut options = TrainOptions::new(ScoreOptions::Factored(factored));
         (options.epochs, options.seed) = (Some(self.epochs), self.options.seed);
-        let count = || pool::run(|| Recommender::count(&self.options, self.data));
+        let items = self.data.item_count();
+        let count = || pool::run(|| Recommender::count(&self.options, self.data, items));
         let co_occurrence = self.co_occurrence.get_or_init(count).clone();
         let mut recommender = Recommender::new(self.options.clone(), self.data, co_occurrence);
         recommender.options.epochs = Some(self.epochs);

@@ -26,7 +26,7 @@ use super::lines::quote;
 use super::source::Source;
 use super::table::{Cell, Layout, Naming, Record, fitting, has_no_header};
 use super::texts::{PIECE_BYTES, Piece, join, skipped_bytes};
-use super::{Columns, Input, ReadOptions, no_rows, wrong_place};
+use super::{Columns, Input, OnError, ReadOptions, Skipped, no_rows, wrong_place};
 use crate::error::{Error, Result};
 use crate::platform::pool;
 
@@ -112,6 +112,29 @@ impl Csv {
     /// For more of the file.
     pub fn quotes(&self) -> Quotes {
         Quotes::new(self.separator, 0)
+    }
+}
+
+/// Calls `take` with each record behind the header, in order.
+pub(super) fn each(
+    path: &Path,
+    content: &[u8],
+    on_error: OnError,
+    skipped: &mut Skipped,
+    mut take: impl FnMut(&dyn Record) -> Result<()>,
+) -> Result<()> {
+    let separator = separator(path, content, &Columns::default());
+    let (mut records, mut fields) = (Records::new(path, content, separator), Vec::new());
+    records.next_record(&mut fields)?;
+    records.fields = Some(fields.len());
+    loop {
+        let taken = match records.next_record(&mut fields) {
+            Ok(None) => return Ok(()),
+            Ok(Some(place)) => take(&Row { records: &records, fields: &fields, place }),
+            Err(error) if records.unclosed => return Err(error),
+            Err(error) => Err(error),
+        };
+        taken.or_else(|error| skipped.take(on_error, error))?;
     }
 }
 

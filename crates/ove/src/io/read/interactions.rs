@@ -1,4 +1,12 @@
-//! Interactions of users with items, in two forms that may be mixed. A line with tabs is one interaction:
+//! Interactions of users with items. A table with a header (see `csv`) has the columns `user` and `item`, and may have a
+//! column `weight`, or columns of other names that are given; the others are not used:
+//!
+//! ```text
+//! user,item,weight
+//! Ann,"Tea, green",2
+//! ```
+//!
+//! Without a header there are two forms, which may be mixed. A line with tabs is one interaction:
 //!
 //! ```text
 //! user<TAB>item
@@ -20,9 +28,21 @@ use std::path::Path;
 use super::classes::Names;
 use super::lines::{Line, Lines, quote};
 use super::source::Source;
-use super::{OnError, no_rows};
+use super::table::{Cell, Record};
+use super::{Columns, OnError, csv, no_rows, wrong_place};
 use crate::data::{Interactions, Skipped};
 use crate::error::Result;
+
+/// The columns of a table of interactions, by name; what is not given is recognised by its usual name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InteractionColumns {
+    /// The user; usually `user` or `user_id`.
+    pub user: Option<String>,
+    /// The item; usually `item` or `item_id`.
+    pub item: Option<String>,
+    /// The weight; usually `weight`, or none.
+    pub weight: Option<String>,
+}
 
 /// Reads a file of interactions; `-` is standard input.
 ///
@@ -30,7 +50,15 @@ use crate::error::Result;
 /// [`Error::Input`](crate::Error::Input) if the content is not valid, [`Error::File`](crate::Error::File) if it cannot
 /// be read.
 pub fn read_interactions(path: &Path, on_error: OnError) -> Result<Interactions> {
-    read(Source::open(path)?, on_error)
+    read_interactions_in(path, &InteractionColumns::default(), on_error)
+}
+
+/// As [`read_interactions`], with columns by name: the file is a table if one is given.
+///
+/// # Errors
+/// As [`read_interactions`].
+pub fn read_interactions_in(path: &Path, columns: &InteractionColumns, on_error: OnError) -> Result<Interactions> {
+    read(Source::open(path)?, columns, on_error)
 }
 
 /// Reads interactions from memory, under a name.
@@ -38,7 +66,7 @@ pub fn read_interactions(path: &Path, on_error: OnError) -> Result<Interactions>
 /// # Errors
 /// As [`read_interactions`].
 pub fn read_interactions_bytes(name: &Path, content: Vec<u8>, on_error: OnError) -> Result<Interactions> {
-    read(Source::from_bytes(name, content)?, on_error)
+    read(Source::from_bytes(name, content)?, &InteractionColumns::default(), on_error)
 }
 
 /// The interactions read so far, by numbers in order of appearance.
@@ -49,20 +77,64 @@ struct Reader {
     pairs: Vec<(u32, u32, f32)>,
 }
 
-fn read(source: Source, on_error: OnError) -> Result<Interactions> {
+fn read(mut source: Source, columns: &InteractionColumns, on_error: OnError) -> Result<Interactions> {
     let path = source.path().to_owned();
-    let (mut lines, mut reader, mut skipped) = (Lines::new(source), Reader::default(), Skipped::default());
-    while lines.advance()? {
-        let before = reader.pairs.len();
-        if let Err(error) = lines.line().and_then(|line| reader.line(&line)) {
-            reader.pairs.truncate(before);
-            skipped.take(on_error, error)?;
+    let (mut reader, mut skipped) = (Reader::default(), Skipped::default());
+    if let Some(columns) = Places::find(&path, source.head(), columns)? {
+        let content = source.read_all()?;
+        csv::each(&path, &content, on_error, &mut skipped, |record| reader.record(record, &columns))?;
+    } else {
+        let mut lines = Lines::new(source);
+        while lines.advance()? {
+            let before = reader.pairs.len();
+            if let Err(error) = lines.line().and_then(|line| reader.line(&line)) {
+                reader.pairs.truncate(before);
+                skipped.take(on_error, error)?;
+            }
         }
     }
     if reader.pairs.is_empty() {
         return Err(no_rows(&path));
     }
     Ok(reader.finish(skipped))
+}
+
+/// The places of the columns of a table.
+struct Places {
+    user: usize,
+    item: usize,
+    weight: Option<usize>,
+}
+
+impl Places {
+    /// Finds them in the header; `None` if the file is not a table.
+    fn find(path: &Path, head: &[u8], columns: &InteractionColumns) -> Result<Option<Places>> {
+        let InteractionColumns { user, item, weight } = columns;
+        let is_table = user.is_some() || item.is_some() || weight.is_some();
+        let names = csv::header(path, head, &Columns::default()).unwrap_or_default();
+        let find = |given: &Option<String>, usual: &str| match given {
+            Some(given) => names.iter().position(|name| name == given),
+            None => names.iter().position(|name| {
+                let plain = name.to_lowercase().replace(['_', ' '], "");
+                plain.strip_suffix("id").unwrap_or(&plain) == usual
+            }),
+        };
+        match (find(user, "user"), find(item, "item"), find(weight, "weight")) {
+            (Some(user), Some(item), found) if found.is_some() || weight.is_none() => {
+                Ok(Some(Places { user, item, weight: found }))
+            }
+            _ if !is_table => Ok(None),
+            _ => {
+                let wanted: Vec<String> = [(user, "user"), (item, "item"), (weight, "weight")]
+                    .into_iter()
+                    .filter(|(given, usual)| given.is_some() || *usual != "weight")
+                    .map(|(given, usual)| format!("`{}`", given.as_deref().unwrap_or(usual)))
+                    .collect();
+                let message = format!("expected columns {}, found {}", wanted.join(", "), quote(&names.join(", ")));
+                Err(wrong_place(path, 1, 0, message))
+            }
+        }
+    }
 }
 
 impl Reader {
@@ -76,6 +148,25 @@ impl Reader {
         for (_, item) in words {
             self.pairs.push((user, self.items.number(item), 1.0));
         }
+        Ok(())
+    }
+
+    fn record(&mut self, record: &dyn Record, places: &Places) -> Result<()> {
+        let mut names = Vec::with_capacity(2);
+        for (column, what) in [(places.user, "a user"), (places.item, "an item")] {
+            match record.cell(column)? {
+                Cell::Text(text) if !text.trim().is_empty() => names.push(text.trim().to_owned()),
+                _ => return Err(record.wrong(column, format!("expected {what}, found none"))),
+            }
+        }
+        let mut weight = 1.0;
+        if let Some(column) = places.weight {
+            weight = match record.number(column)? {
+                Some(weight) if weight > 0.0 => weight,
+                _ => return Err(record.wrong(column, "expected a weight, finite and above 0".into())),
+            };
+        }
+        self.pairs.push((self.users.number(&names[0]), self.items.number(&names[1]), weight));
         Ok(())
     }
 

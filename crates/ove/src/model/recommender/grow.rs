@@ -65,8 +65,8 @@ impl Model {
         name(&mut self.card.classes, count, items, &data.users);
         self.set_seen(rows);
         if let Some(recommender) = &mut self.card.recommender {
-            recommender.co_occurrence =
-                pool::run(|| super::Recommender::count(&recommender.options, &recommender.seen));
+            let counted = || super::Recommender::count(&recommender.options, &recommender.seen, count);
+            recommender.co_occurrence = pool::run(counted);
         }
         Ok(())
     }

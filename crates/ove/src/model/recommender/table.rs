@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 
 use super::Recommendation;
+use super::co_occurrence::Addends;
 use crate::platform::math::products;
 use crate::platform::matrix::{PANEL, multiply, pack_rows_as_columns};
 use crate::platform::pool;
@@ -19,8 +20,8 @@ const ROWS: usize = 2048;
 /// The rows of a table as columns, made when several vectors are asked for.
 pub(super) type Columns = OnceLock<Vec<f32>>;
 
-/// Adds to the products of a vector, by its number, with all rows.
-pub(super) type Add<'a> = dyn Fn(usize, &mut [f32]) + Sync + 'a;
+/// What is added to the products of a vector, by its number, with some rows.
+pub(super) type Added<'a> = dyn Fn(usize) -> Vec<Addends<'a>> + Sync + 'a;
 
 /// A table of rows that are as long as the vectors.
 pub(super) struct Table<'a> {
@@ -30,13 +31,13 @@ pub(super) struct Table<'a> {
 
 impl Table<'_> {
     /// The rows with the largest products per vector, the largest first; `excluded` are lists of rows in increasing
-    /// order that are left out; `add` adds to the products.
+    /// order that are left out; `added` is added to the products.
     pub fn top(
         &self,
         vectors: &[&[f32]],
         excluded: &[&[u32]],
         count: usize,
-        add: Option<&Add<'_>>,
+        added: &Added<'_>,
     ) -> Vec<Vec<Recommendation>> {
         let Some(rank) = vectors.first().map(|vector| vector.len()) else { return Vec::new() };
         let all = self.rows.len() / rank;
@@ -46,7 +47,7 @@ impl Table<'_> {
             let tops = vectors.iter().zip(excluded).enumerate().map(|(number, (vector, excluded))| {
                 let mut scores = vec![0.0; all];
                 products(self.rows, vector, &mut scores);
-                add.iter().for_each(|add| add(number, &mut scores));
+                added(number).iter_mut().for_each(|addends| addends.add(0, &mut scores));
                 let mut largest = Largest::new(count);
                 exclude(&mut scores, 0, excluded);
                 largest.offer(&scores, 0);
@@ -61,10 +62,7 @@ impl Table<'_> {
         });
         let of_vectors = |(task, (vectors, excluded)): (usize, (&[&[f32]], &[&[u32]]))| -> Vec<Vec<Recommendation>> {
             let hidden: Vec<f32> = vectors.concat();
-            let mut added = vec![0.0; add.map_or(0, |_| vectors.len() * all)];
-            for (number, added) in added.chunks_exact_mut(all).enumerate() {
-                add.iter().for_each(|add| add(task * VECTORS + number, added));
-            }
+            let mut addends: Vec<Vec<Addends<'_>>> = (0..vectors.len()).map(|n| added(task * VECTORS + n)).collect();
             let mut largest = vec![Largest::new(count); vectors.len()];
             let mut scores = vec![0.0; vectors.len() * ROWS];
             for (block, columns) in columns.chunks(ROWS * rank).enumerate() {
@@ -72,9 +70,8 @@ impl Table<'_> {
                 let own = width.min(all - first);
                 let scores = &mut scores[..vectors.len() * width];
                 multiply(&hidden, rank, rank, columns, scores);
-                for (number, scores) in scores.chunks_mut(width).enumerate().filter(|_| add.is_some()) {
-                    let added = &added[number * all + first..][..own];
-                    scores.iter_mut().zip(added).for_each(|(score, added)| *score += added);
+                for (scores, addends) in scores.chunks_mut(width).zip(&mut addends) {
+                    addends.iter_mut().for_each(|addends| addends.add(first as u32, &mut scores[..own]));
                 }
                 for ((scores, largest), excluded) in scores.chunks_mut(width).zip(&mut largest).zip(excluded) {
                     exclude(&mut scores[..own], first as u32, excluded);
