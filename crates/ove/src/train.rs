@@ -27,6 +27,7 @@ mod label_weights;
 pub(crate) mod learning_rate;
 mod logistic;
 mod optimizer;
+mod parts;
 mod recommender;
 mod run;
 mod simplex;
@@ -38,8 +39,9 @@ mod word_start;
 
 pub use choice::Compared;
 pub use embedding::{EmbeddingEvent, EmbeddingTraining, WatchEmbedding, fit_embedding};
-pub use fit::{Chosen, Event, FitStart, Stop, Watch, fit, fit_with};
+pub use fit::{Chosen, Divide, Event, FitStart, Stop, Watch, fit, fit_in_parts, fit_with};
 pub use fit_data::FitData;
+pub use parts::{Part, Stage};
 pub use recommender::{RecommenderEvent, RecommenderTraining, WatchRecommender, fit_recommender};
 pub use run::{Progress, Start};
 pub use training::{Trained, Training};

@@ -25,6 +25,7 @@ mod npz;
 mod objective;
 mod options;
 mod paper;
+mod parts;
 mod read;
 mod recommender;
 mod roundtrip;

@@ -113,6 +113,9 @@ pub enum Stop {
 /// A callback that observes a fit and may stop it.
 pub type Watch<'a> = dyn FnMut(Event<'_>) -> ControlFlow<Stop> + Send + 'a;
 
+/// Has the work of a run done elsewhere, part by part ([`Training::parts`]); what is left, the run does itself.
+pub type Divide<'a> = dyn FnMut(&mut Training<'_>) -> Result<()> + Send + 'a;
+
 /// Trains a model, choosing the settings that are not given.
 ///
 /// # Errors
@@ -147,18 +150,33 @@ pub fn fit_with<'a>(
     start: FitStart<'_>,
     watch: &mut Watch<'_>,
 ) -> Result<Model> {
+    fit_in_parts(data, options, start, watch, &mut |_| Ok(()))
+}
+
+/// [`fit_with()`] whose training run is first given to `divide`. The trials that choose settings are not.
+///
+/// # Errors
+/// Those of [`fit_with()`] and of `divide`.
+pub fn fit_in_parts<'a>(
+    data: impl Into<FitData<'a>>,
+    options: &TrainOptions,
+    start: FitStart<'_>,
+    watch: &mut Watch<'_>,
+    divide: &mut Divide<'_>,
+) -> Result<Model> {
     let mut data = data.into();
     let kinds = start.text.as_ref().map_or(Vec::new(), |text| text.kinds().to_vec());
     data.examples.kinds = &kinds;
-    pool::run(|| Fit { data, given: options, start, watch }.run())
+    pool::run(|| Fit { data, given: options, start, watch, divide }.run())
 }
 
-struct Fit<'f, 'w, 'x> {
+struct Fit<'f, 'w, 'x, 'y> {
     data: FitData<'f>,
     /// The options as they were given.
     given: &'f TrainOptions,
     start: FitStart<'f>,
     watch: &'w mut Watch<'x>,
+    divide: &'w mut Divide<'y>,
 }
 
 /// The indices of the rows to train on, `None` for all, and of the validation rows.
@@ -167,7 +185,7 @@ struct Split {
     held_out: Option<Vec<u32>>,
 }
 
-impl Fit<'_, '_, '_> {
+impl Fit<'_, '_, '_, '_> {
     fn run(mut self) -> Result<Model> {
         self.given.check()?;
         let all = self.data.examples;
@@ -385,6 +403,7 @@ impl Fit<'_, '_, '_> {
         if let Some(saved) = saved {
             training.restore(saved)?;
         }
+        (self.divide)(&mut training)?;
         while let Some(progress) = training.step()? {
             match (self.watch)(Event::Step { training: &training, progress: &progress }) {
                 ControlFlow::Continue(()) => {}

@@ -1,10 +1,11 @@
 //! The common interface of the solvers, which a training run drives.
 
 use crate::data::Examples;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::{LikelihoodPoint, TracePoint};
 use crate::scores::{Calibration, Scores};
 use crate::train::checkpoint::{State, StateReader, Table};
+use crate::train::parts::Part;
 
 /// The progress of a run after a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,6 +49,16 @@ pub(crate) trait Run: Send + Sync {
 
     /// Combines this run with others that started from the same state and trained on other rows or nodes.
     fn merge(&mut self, others: &[State]) -> Result<()>;
+
+    /// The work that other processes can do now, in about `count` parts; none if this run is not divided.
+    fn parts(&mut self, _count: usize) -> Result<Vec<Part>> {
+        Ok(Vec::new())
+    }
+
+    /// Does a part; returns what `restore` adds to the run, as `state` does.
+    fn work(&mut self, part: &Part) -> Result<(String, Vec<Table<'static>>)> {
+        Err(Error::Mismatch(format!("this run has no {} to divide", part.stage)))
+    }
 
     /// A copy of the current scores; trees have none before the end.
     fn snapshot(&self) -> Option<Scores>;

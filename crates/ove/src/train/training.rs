@@ -20,6 +20,7 @@
 //! ```
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use crate::data::Examples;
 use crate::error::{Error, Result};
@@ -29,6 +30,7 @@ use crate::platform::pool;
 use crate::scores::Scores;
 use crate::train::checkpoint::{self, Identity, Saved, State, StateReader};
 use crate::train::fit_data::FitData;
+use crate::train::parts::Part;
 use crate::train::run::{Outcome, Progress, Run, Start};
 use crate::train::{batch, stochastic, trees};
 
@@ -104,6 +106,8 @@ pub struct Training<'a> {
     start_digest: Option<u64>,
     validation: Option<Examples<'a>>,
     last: Option<Progress>,
+    /// Made when it is first wanted, since it takes a look at every row.
+    identity: OnceLock<Identity>,
 }
 
 impl<'a> Training<'a> {
@@ -130,7 +134,15 @@ impl<'a> Training<'a> {
             ScoreOptions::Trees(trees) => trees::run(examples, options, trees, start),
         })?;
         let start_digest = start.scores.map(Scores::digest);
-        Ok(Training { run, examples, options: options.clone(), start_digest, validation: start.validation, last: None })
+        Ok(Training {
+            run,
+            examples,
+            options: options.clone(),
+            start_digest,
+            validation: start.validation,
+            last: None,
+            identity: OnceLock::new(),
+        })
     }
 
     /// Takes the next step; returns `None` at the end of the run.
@@ -162,7 +174,7 @@ impl<'a> Training<'a> {
     /// A copy of the whole state of the run.
     pub fn state(&self) -> State {
         let (facts, tables) = self.run.state();
-        State::new(self.identity(), facts, &tables)
+        State::new(self.identity().clone(), facts, &tables)
     }
 
     /// Restores the state or checkpoint of a run on the same rows with the same options.
@@ -198,7 +210,31 @@ impl<'a> Training<'a> {
     /// [`Error::File`] if the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<()> {
         let (facts, tables) = self.run.state();
-        checkpoint::write(path, &self.identity(), &facts, &tables)
+        checkpoint::write(path, self.identity(), &facts, &tables)
+    }
+
+    /// Divides the work that other processes can do now into about `count` parts; there are none if the run has to go on
+    /// by itself.
+    ///
+    /// Another process restores the state of this run ([`Training::save`], [`Training::restore`]) and does a part
+    /// ([`Training::work`]); this run restores what came of it. When all parts are done, there may be new ones. Those of
+    /// rivals must be restored in order.
+    ///
+    /// # Errors
+    /// Those of [`Training::step`].
+    pub fn parts(&mut self, count: usize) -> Result<Vec<Part>> {
+        let run = &mut self.run;
+        pool::run(|| run.parts(count.max(1)))
+    }
+
+    /// Does a part of the work and writes what came of it to a file, atomically. The run itself does not advance.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] for a part that this run does not have, [`Error::File`] if the file cannot be written.
+    pub fn work(&mut self, part: &Part, path: &Path) -> Result<()> {
+        let run = &mut self.run;
+        let (facts, tables) = pool::run(|| run.work(part))?;
+        checkpoint::write(path, self.identity(), &facts, &tables)
     }
 
     /// Restores a checkpoint file.
@@ -227,8 +263,9 @@ impl<'a> Training<'a> {
         Ok(Trained { scores, options, trace, likelihood, finished, updates })
     }
 
-    fn identity(&self) -> Identity {
-        Identity::new(&self.examples, &self.options, self.start_digest, self.validation.as_ref())
+    fn identity(&self) -> &Identity {
+        let make = || Identity::new(&self.examples, &self.options, self.start_digest, self.validation.as_ref());
+        self.identity.get_or_init(make)
     }
 }
 

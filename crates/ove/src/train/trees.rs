@@ -19,6 +19,7 @@ mod epochs;
 mod layout;
 mod node;
 mod node_examples;
+mod plan;
 mod preparation;
 mod schedule;
 mod second_stage;
@@ -47,6 +48,7 @@ use crate::scores::{Calibration, Predictor, Scores, Trees};
 use crate::train::budget;
 use crate::train::checkpoint::{State, StateReader, Table};
 use crate::train::label_weights::LabelWeights;
+use crate::train::parts::{Part, Stage as PartStage};
 
 /// Maximum number of children per job: their scores stay in the first-level cache, and a root is split among several
 /// threads.
@@ -237,8 +239,36 @@ impl<'a> TreeRun<'a> {
         }))
     }
 
+    /// Takes over the plan of a state, unless there is one.
+    fn adopt_plan(&mut self, state: &dyn StateReader) -> Result<()> {
+        if let (Stage::Preparing(preparation), None) = (&mut self.stage, &self.earlier)
+            && let Some(plan) = checkpoint::read_plan(state)?
+            && !preparation.adopt(plan)
+        {
+            return Err(state.unusable("its plan does not match these trees".into()));
+        }
+        Ok(())
+    }
+
+    /// Adds rivals that another process has found.
+    fn restore_rivals(&mut self, state: &dyn StateReader, first: usize) -> Result<()> {
+        if !self.prepared()?.schedule.is_done() {
+            return Err(state.unusable("rivals of unfinished trees".into()));
+        }
+        let found = checkpoint::read_rivals(state, self.examples.classes)?;
+        let second = &mut self.second_stage()?.1;
+        if second.searched() != first {
+            let wanted = second.searched();
+            return Err(
+                state.unusable(format!("rivals from row {first} on, where those from row {wanted} on are next"))
+            );
+        }
+        second.add(&found)
+    }
+
     /// Adds the finished nodes of a state.
     fn restore_nodes(&mut self, state: &dyn StateReader) -> Result<Facts> {
+        self.adopt_plan(state)?;
         let features = self.examples.rows.features();
         let schedule = &mut self.prepared()?.schedule;
         let (facts, finished) = checkpoint::restore(state, features, |job| schedule.children(job))?;
@@ -298,16 +328,19 @@ impl Run for TreeRun<'_> {
 
     fn state(&self) -> (String, Vec<Table<'_>>) {
         let nothing = Finished::new();
-        let (share, finished) = match &self.stage {
-            Stage::Preparing(_) => (0.0, &nothing),
-            Stage::Training(Prepared { schedule, .. }) => (schedule.done(), schedule.finished()),
+        let (share, plan, finished) = match &self.stage {
+            Stage::Preparing(_) => (0.0, None, &nothing),
+            Stage::Training(Prepared { schedule, plan, .. }) => (schedule.done(), plan.as_ref(), schedule.finished()),
         };
         let second = self.second.as_ref().map(|(_, second)| second);
-        checkpoint::state(share, finished, second)
+        checkpoint::state(share, plan, finished, second)
     }
 
     fn restore(&mut self, state: &dyn StateReader) -> Result<()> {
-        let Facts { waves, trace, .. } = self.restore_nodes(state)?;
+        let Facts { waves, trace, rivals_from, .. } = self.restore_nodes(state)?;
+        if let Some(first) = rivals_from {
+            return self.restore_rivals(state, first);
+        }
         let Some(waves) = waves else { return Ok(()) };
         if !self.prepared()?.schedule.is_done() {
             return Err(state.unusable("a second stage of unfinished trees".into()));
@@ -318,6 +351,34 @@ impl Run for TreeRun<'_> {
     /// Other runs have trained other nodes; the second stage starts when there are all.
     fn merge(&mut self, others: &[State]) -> Result<()> {
         others.iter().try_for_each(|other| self.restore_nodes(other).map(drop))
+    }
+
+    fn parts(&mut self, count: usize) -> Result<Vec<Part>> {
+        let Prepared { schedule, plan, .. } = self.prepared()?;
+        if plan.is_none() {
+            return Ok(Vec::new());
+        }
+        let (stage, ranges) = match (schedule.is_done(), self.has_second_stage()) {
+            (false, _) => (PartStage::Nodes, self.prepared()?.schedule.parts(count)),
+            (true, true) => (PartStage::Rivals, self.second_stage()?.1.parts(count)),
+            (true, false) => return Ok(Vec::new()),
+        };
+        Ok(ranges.into_iter().map(|range| Part { stage, range }).collect())
+    }
+
+    fn work(&mut self, part: &Part) -> Result<(String, Vec<Table<'static>>)> {
+        let schedule = &self.prepared()?.schedule;
+        match part.stage {
+            PartStage::Nodes => Ok(checkpoint::nodes(&schedule.train(part.range.clone()))),
+            PartStage::Rivals if !schedule.is_done() => {
+                Err(Error::Mismatch("rivals are searched with all nodes, and some are not trained".into()))
+            }
+            PartStage::Rivals => {
+                let (trees, second) = self.second_stage()?;
+                let range = part.range.start..part.range.end.min(second.len());
+                Ok(checkpoint::rivals(range.start, &second.search(trees, range)))
+            }
+        }
     }
 
     fn snapshot(&self) -> Option<Scores> {

@@ -9,6 +9,7 @@ use super::clustering::{ClassVectors, Clustering};
 use super::continuation::{Continuation, Placement};
 use super::layout::{Layout, leaf_count};
 use super::node_examples::NodeExamples;
+use super::plan::Plan;
 use super::schedule::Schedule;
 use super::{Task, calibration, epochs, view_of};
 use crate::data::{Examples, View};
@@ -34,6 +35,8 @@ pub(super) struct Preparation<'a> {
     /// The trees that are trained further.
     earlier: Option<Arc<Trees>>,
     continuation: Option<Continuation>,
+    /// The plan, if another process has made it.
+    plan: Option<Plan>,
     /// Rows held out for calibration, and the others.
     held_out: Vec<u32>,
     train: Vec<u32>,
@@ -60,6 +63,8 @@ pub(super) struct Prepared<'a> {
     /// The classes of each tree.
     pub layouts: Vec<Layout>,
     pub epochs: usize,
+    /// What another process needs to know; nothing for trees that are trained further, which need the earlier ones.
+    pub plan: Option<Plan>,
     pub schedule: Schedule<'a>,
 }
 
@@ -79,6 +84,7 @@ impl<'a> Preparation<'a> {
             leaves: *leaves,
             earlier,
             continuation: None,
+            plan: None,
             held_out: Vec::new(),
             train: Vec::new(),
             phase: Phase::Split,
@@ -91,12 +97,16 @@ impl<'a> Preparation<'a> {
         self.phase = match std::mem::replace(&mut self.phase, Phase::Split) {
             Phase::Split => {
                 self.split();
-                match &self.earlier {
-                    Some(trees) => {
+                match (&self.earlier, &self.plan) {
+                    (Some(trees), _) => {
                         let trees = trees.clone();
                         Phase::Place(Placement::new(trees, &examples, &self.train, self.leaves, seed).into())
                     }
-                    None => Phase::Vectors(ClassVectors::new(&examples, &self.train)),
+                    (None, Some(plan)) => {
+                        let layout = |order: &[u32]| Layout::even(order.to_vec(), self.leaf_count());
+                        Phase::Nodes(plan.orders.chunks(examples.classes).map(layout).collect())
+                    }
+                    (None, None) => Phase::Vectors(ClassVectors::new(&examples, &self.train)),
                 }
             }
             Phase::Place(mut placement) => match placement.advance(&examples)? {
@@ -130,18 +140,43 @@ impl<'a> Preparation<'a> {
                 let weights = LabelWeights::new(&examples, &self.class_weight);
                 let of_tree = |layout: &Layout| nodes_of(&examples, &weights, &self.train, layout);
                 let nodes = layouts.par_iter().map(of_tree).collect();
-                self.task.square = mean_square(&examples, View::ALL, &self.train);
+                self.task.square = match &self.plan {
+                    Some(plan) => plan.squares[0],
+                    None => mean_square(&examples, View::ALL, &self.train),
+                };
                 Phase::Epochs(layouts, nodes)
             }
             Phase::Epochs(layouts, nodes) => {
                 let tasks: Vec<Task<'a>> = (0..self.trees).map(|tree| self.task_of(tree)).collect();
-                let epochs = self.epochs.unwrap_or_else(|| epochs::choose(tasks[0], &nodes[0]));
+                let planned = self.epochs.or(self.plan.as_ref().map(|plan| plan.epochs));
+                let epochs = planned.unwrap_or_else(|| epochs::choose(tasks[0], &nodes[0]));
+                let plan = self.earlier.is_none().then(|| Plan {
+                    orders: layouts.iter().flat_map(|layout| &layout.order).copied().collect(),
+                    squares: std::iter::once(&self.task).chain(&tasks).map(|task| task.square).collect(),
+                    epochs,
+                });
                 let schedule = Schedule::new(tasks, epochs, nodes, self.continuation.take());
                 let (held_out, train) = (std::mem::take(&mut self.held_out), std::mem::take(&mut self.train));
-                return Ok(Some(Prepared { held_out, train, task: self.task, layouts, epochs, schedule }));
+                return Ok(Some(Prepared { held_out, train, task: self.task, layouts, epochs, plan, schedule }));
             }
         };
         Ok(None)
+    }
+
+    /// Takes over a plan instead of making one, before the first step; returns whether it fits.
+    pub fn adopt(&mut self, plan: Plan) -> bool {
+        let classes = self.task.examples.classes;
+        let mut seen = vec![0; classes];
+        let is_next = |(tree, &class): (usize, &u32)| {
+            seen.get_mut(class as usize).is_some_and(|times| std::mem::replace(times, tree + 1) == tree)
+        };
+        let each = plan.orders.chunks(classes).enumerate();
+        let fits = plan.orders.len() == self.trees * classes
+            && each.flat_map(|(tree, order)| order.iter().map(move |class| (tree, class))).all(is_next)
+            && plan.squares.len() == self.trees + 1
+            && plan.squares.iter().all(|square| square.is_normal());
+        self.plan = fits.then_some(plan);
+        fits
     }
 
     fn leaf_count(&self) -> usize {
@@ -150,10 +185,13 @@ impl<'a> Preparation<'a> {
 
     /// What the nodes of a tree share.
     fn task_of(&self, tree: usize) -> Task<'a> {
-        match view_of(&self.views, tree) {
-            View::ALL => self.task,
-            view => Task { view, square: mean_square(&self.task.examples, view, &self.train), ..self.task },
-        }
+        let view = view_of(&self.views, tree);
+        let square = match &self.plan {
+            Some(plan) => plan.squares[tree + 1],
+            None if view == View::ALL => self.task.square,
+            None => mean_square(&self.task.examples, view, &self.train),
+        };
+        Task { view, square, ..self.task }
     }
 
     /// Holds out random rows for calibration.

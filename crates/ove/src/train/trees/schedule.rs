@@ -17,6 +17,7 @@ use super::node::{Job, NodeRun, Weights};
 use super::node_examples::NodeExamples;
 use super::{SLICE, Task, blocks, epochs};
 use crate::platform::random::Stream;
+use crate::train::parts;
 
 /// Number of rows between two checks of the clock. Threads wait for half of them on average at the end of a step.
 const ROWS: usize = 64;
@@ -138,6 +139,22 @@ impl<'a> Schedule<'a> {
 
     pub fn weights(&self) -> usize {
         self.weights
+    }
+
+    /// Ranges of all jobs, of about the same work.
+    pub fn parts(&self, count: usize) -> Vec<Range<usize>> {
+        parts::cut(&self.jobs.iter().map(Placed::work).collect::<Vec<_>>(), count)
+    }
+
+    /// Trains these jobs, or fewer if there are not so many.
+    pub fn train(&self, jobs: Range<usize>) -> Finished {
+        let train = |numbers: &mut Vec<u32>, number: usize| {
+            let mut run = start(&self.tasks, &self.jobs[number], self.continuation.as_ref(), numbers);
+            run.advance(usize::MAX);
+            (number, Learned { weights: run.weights() })
+        };
+        let jobs = jobs.start..jobs.end.min(self.jobs.len());
+        jobs.into_par_iter().with_max_len(1).map_init(Vec::new, train).collect()
     }
 
     pub fn finished(&self) -> &Finished {

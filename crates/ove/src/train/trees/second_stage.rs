@@ -39,6 +39,7 @@ use crate::scores::trees::{Mix, Search, SecondStage};
 use crate::train::budget;
 use crate::train::checkpoint::{StateReader, Table};
 use crate::train::label_weights::LabelWeights;
+use crate::train::parts;
 
 /// Number of passes over the rows, and the learning rate of the first. The rate decreases linearly from pass to pass.
 ///
@@ -138,7 +139,35 @@ impl<'a> SecondStageRun<'a> {
             return Ok(());
         }
         let first = self.candidates.len();
-        self.search(trees, first..self.rows.len().min(first + ROWS));
+        let found = self.search(trees, first..self.rows.len().min(first + ROWS));
+        self.add(&found)
+    }
+
+    /// Ranges of the rows to search for rivals, unless all have theirs.
+    pub fn parts(&self, count: usize) -> Vec<Range<usize>> {
+        if self.has_rivals() { Vec::new() } else { parts::cut(&vec![1; self.rows.len()], count) }
+    }
+
+    /// Number of training rows.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Number of rows that have their rivals.
+    pub fn searched(&self) -> usize {
+        self.candidates.len()
+    }
+
+    /// Adds the rivals of the next rows.
+    pub fn add(&mut self, found: &[Vec<u32>]) -> Result<()> {
+        let examples = &self.task.examples;
+        let mut own = Vec::new();
+        let first = self.candidates.len();
+        for (&row, found) in self.rows[first..].iter().zip(found) {
+            let labels = &examples.labels[row as usize];
+            self.weights.of_row(row as usize, labels, &mut own);
+            self.candidates.push(labels, &own, found);
+        }
         budget::check_second_stage(self.memory, self.rivals, self.candidates.bytes())?;
         if self.has_rivals() {
             self.by_class = ByClass::of(&self.candidates, self.task.examples.classes);
@@ -174,22 +203,14 @@ impl<'a> SecondStageRun<'a> {
         }
     }
 
-    /// The rivals of some rows: the classes that are best in the trees and not labels.
-    fn search(&mut self, trees: &Trees, range: Range<usize>) {
-        let examples = &self.task.examples;
-        let of_row = |&row: &u32| examples.rows.row(row as usize);
-        let rows: Vec<Row<'_>> = self.rows[range.clone()].iter().map(of_row).collect();
-        let rivals = self.rivals;
-        let found: Vec<Vec<u32>> = trees.search_batches(&rows, Search::Nearest, |_, found, scratch| {
-            let mut best = |found: &_| trees.votes(found, rivals, scratch).iter().map(|vote| vote.class).collect();
+    /// The classes that are best in the trees for some rows: the rivals of their labels, and maybe labels.
+    pub fn search(&self, trees: &Trees, range: Range<usize>) -> Vec<Vec<u32>> {
+        let of_row = |&row: &u32| self.task.examples.rows.row(row as usize);
+        let rows: Vec<Row<'_>> = self.rows[range].iter().map(of_row).collect();
+        trees.search_batches(&rows, Search::Nearest, |_, found, scratch| {
+            let mut best = |found: &_| trees.votes(found, self.rivals, scratch).iter().map(|vote| vote.class).collect();
             found.iter().map(&mut best).collect()
-        });
-        let mut own = Vec::new();
-        for (&row, found) in self.rows[range].iter().zip(found) {
-            let labels = &examples.labels[row as usize];
-            self.weights.of_row(row as usize, labels, &mut own);
-            self.candidates.push(labels, &own, &found);
-        }
+        })
     }
 
     /// Trains a part of all classes for a pass over their rows.
