@@ -12,6 +12,7 @@ mod export;
 mod generate;
 mod inspect;
 mod man;
+mod merge_shards;
 mod predict;
 mod recommend;
 mod reproduce;
@@ -36,6 +37,7 @@ pub enum Command {
     Analogy(analogy::Args),
     Export(export::Args),
     Inspect(inspect::Args),
+    MergeShards(merge_shards::Args),
     #[cfg(feature = "serve")]
     Serve(serve::Args),
     Convert(convert::Args),
@@ -85,6 +87,7 @@ impl Command {
             Command::Analogy(args) => analogy::run(args),
             Command::Export(args) => export::run(args),
             Command::Inspect(args) => inspect::run(args),
+            Command::MergeShards(args) => merge_shards::run(args),
             #[cfg(feature = "serve")]
             Command::Serve(args) => serve::run(args),
             Command::Convert(args) => convert::run(args),

@@ -72,3 +72,21 @@ fn a_damaged_model() {
     #[cfg(feature = "serve")]
     assert_eq!(dir.run("serve fruit.model --listen 127.0.0.1:0").refused(), message);
 }
+
+/// The index of shards stands for the model in every command, and they join to its file.
+#[test]
+fn a_model_in_shards() {
+    let dir = Dir::with_model();
+    let model = ove::Model::load(&dir.path("fruit.model")).unwrap();
+    model.save_in_shards(&dir.path("fruit.index"), 1).unwrap();
+    assert_eq!(dir.run("inspect fruit.index").ok(), dir.run("inspect fruit.model").ok());
+    dir.create("rows.svm", "apple 1:1\npear 2:1\n");
+    let predicted = |model: &str| dir.run(&format!("predict {model} rows.svm --top 2")).ok();
+    assert_eq!(predicted("fruit.index"), predicted("fruit.model"));
+    dir.run("merge-shards fruit.index -o merged").ok();
+    assert_eq!(dir.bytes("merged"), dir.bytes("fruit.model"));
+    contains(&dir.run("merge-shards fruit.model -o other").refused(), "fruit.model: ");
+    contains(&dir.run("merge-shards fruit.model -o other").refused(), "it is no index of shards");
+    contains(&dir.run("merge-shards fruit.index -o fruit.index").refused(), "`--output` must not be one of the inputs");
+    assert!(!dir.files().contains(&"other".to_owned()));
+}

@@ -30,6 +30,7 @@ mod read;
 mod recommender;
 mod roundtrip;
 mod second_stage;
+mod shards;
 mod solvers;
 mod tables;
 mod text;

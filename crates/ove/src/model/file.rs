@@ -13,6 +13,7 @@ mod embedding;
 mod factored;
 mod linear;
 mod recommender;
+mod shards;
 mod sparse;
 mod trees;
 
@@ -34,7 +35,7 @@ use crate::io::atomic::{unwritten, write_beside};
 use crate::io::tensors::{self, Tensor};
 use crate::options::ScoreOptions;
 use crate::platform::mapped_slice::MappedSlice;
-use crate::platform::{memory, pool};
+use crate::platform::pool;
 use crate::scores::Scores;
 use crate::text::{self, Table, Text, TextOptions, hash_of_name};
 
@@ -47,17 +48,22 @@ impl Model {
     /// [`Error::ModelFile`] if a weight is not finite or two classes have the same name, [`Error::File`] if the file
     /// cannot be written.
     pub fn save(&self, path: &Path) -> Result<()> {
-        let unusable = |reason: String| Error::ModelFile { path: path.to_owned(), reason };
-        if !pool::run(|| self.scores.are_finite()) {
-            return Err(unusable("a weight that is not finite".into()));
-        }
-        check_names(&self.card.classes).map_err(unusable)?;
-        let (header, tensors) = self.contents().map_err(|e| unusable(e.to_string()))?;
+        let (header, tensors) = self.checked_contents(path)?;
         write_beside(path, |beside| {
             let size = header.len() + tensors.iter().map(Tensor::len).sum::<usize>();
             let write = || tensors::write(&header, &tensors, &mut File::create(beside)?);
             write().map_err(|e| unwritten(path, size, e))
         })
+    }
+
+    /// The header of a file and the tensors, if they can be written.
+    fn checked_contents(&self, path: &Path) -> Result<(String, Vec<Tensor<'_>>)> {
+        let unusable = |reason: String| Error::ModelFile { path: path.to_owned(), reason };
+        if !pool::run(|| self.scores.are_finite()) {
+            return Err(unusable("a weight that is not finite".into()));
+        }
+        check_names(&self.card.classes).map_err(unusable)?;
+        self.contents().map_err(|e| unusable(e.to_string()))
     }
 
     /// The model as the bytes of a model file.
@@ -106,7 +112,7 @@ impl Model {
     /// # Errors
     /// Those of [`Model::load`].
     pub fn verify(path: &Path) -> Result<()> {
-        let file = memory::map(path).map_err(|e| Error::file(path, e))?;
+        let file = shards::map(path)?;
         let check = || -> std::result::Result<(), String> {
             metadata(&header(&file)?)?;
             checksum::check(&file)
@@ -142,7 +148,7 @@ impl Model {
     }
 
     fn open(path: &Path, mapped: bool) -> Result<Model> {
-        let file = memory::map(path).map_err(|e| Error::file(path, e))?;
+        let file = shards::map(path)?;
         parse(&Source { file: Arc::new(file), mapped, verified: !mapped }, path)
     }
 }

@@ -152,7 +152,7 @@ impl WordVectors {
         let mut start = Vec::new();
         let read = File::open(path).and_then(|file| file.take(9).read_to_end(&mut start));
         read.map_err(|e| Error::file(path, e))?;
-        Ok(start.len() == 9 && start[8] == b'{' && start[4..8] == [0; 4])
+        Ok((start.len() == 9 && start[8] == b'{' && start[4..8] == [0; 4]) || Model::is_in_shards(path)?)
     }
 
     /// Opens a model file, or vectors in one of the forms of word2vec and GloVe.

@@ -11,7 +11,7 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
-use memmap2::Mmap;
+use memmap2::{Mmap, MmapOptions};
 
 /// Allocates `count` default values in one block of huge pages.
 pub fn zeroed<T: Copy + Default>(count: usize) -> Vec<T> {
@@ -72,6 +72,48 @@ pub fn map(path: &Path) -> io::Result<Mmap> {
     unsafe { Mmap::map(&file) }
 }
 
+/// All but the last of several files that are mapped one after the other must have a multiple of this many bytes: the
+/// largest page of a system.
+pub const PIECE: usize = 1 << 16;
+
+/// Maps files of these lengths one after the other into one range of addresses, read-only.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+pub fn map_all(files: &[(File, usize)]) -> io::Result<Mmap> {
+    use std::os::fd::AsRawFd;
+    let total = files.iter().map(|(_, bytes)| bytes).sum();
+    let room = MmapOptions::new().len(total).no_reserve_swap().map_anon()?.make_read_only()?;
+    let mut start = 0;
+    for (file, bytes) in files {
+        let (read, fixed) = (libc::PROT_READ, libc::MAP_SHARED | libc::MAP_FIXED);
+        // SAFETY: the range lies within `room`, since the lengths add up to its own, and nothing refers to it yet. Its pages
+        // are replaced by those of the file, read-only as before, and `room` unmaps them as if they were its own. What is
+        // said of `map` holds for the content; an address that does not start a page is refused by the system.
+        let place = unsafe {
+            let at = room.as_ptr().add(start).cast_mut().cast();
+            libc::mmap(at, *bytes, read, fixed, file.as_raw_fd(), 0)
+        };
+        if place == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        start += bytes;
+    }
+    Ok(room)
+}
+
+/// Reads files of these lengths one after the other, where they cannot be mapped so.
+#[cfg(not(target_os = "linux"))]
+pub fn map_all(files: &[(File, usize)]) -> io::Result<Mmap> {
+    use std::io::Read;
+    let total = files.iter().map(|(_, bytes)| bytes).sum();
+    let (mut room, mut start) = (MmapOptions::new().len(total).map_anon()?, 0);
+    for (mut file, bytes) in files.iter().map(|(file, bytes)| (file, *bytes)) {
+        file.read_exact(&mut room[start..start + bytes])?;
+        start += bytes;
+    }
+    room.make_read_only()
+}
+
 /// Evicts a part of a mapped file from memory; a later access reads it from the file again.
 #[cfg(unix)]
 #[allow(unsafe_code)]
@@ -94,6 +136,24 @@ mod tests {
             table.iter_mut().for_each(|x| *x += 1.0);
             assert!(table.iter().all(|&x| x == 1.0));
         }
+    }
+
+    #[test]
+    fn files_are_mapped_one_after_the_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let lengths = [super::PIECE, 3 * super::PIECE, 77];
+        let bytes: Vec<u8> = (0..lengths.iter().sum()).map(|n: usize| (n % 251) as u8).collect();
+        let (mut rest, mut files) = (&bytes[..], Vec::new());
+        for (n, length) in lengths.into_iter().enumerate() {
+            let path = folder.path().join(n.to_string());
+            std::fs::write(&path, rest.split_off(..length).unwrap()).unwrap();
+            files.push((std::fs::File::open(path).unwrap(), length));
+        }
+        let mapped = super::map_all(&files).unwrap();
+        drop(files);
+        assert_eq!(&mapped[..], bytes);
+        super::evict(&mapped, super::PIECE..2 * super::PIECE);
+        assert_eq!(&mapped[..], bytes, "the files have it still");
     }
 
     #[test]
