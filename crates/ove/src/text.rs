@@ -136,7 +136,7 @@ impl TextOptions {
 
     /// The same with the language of these texts, if it has to be found; with kinds apart, n-grams of characters for
     /// short texts.
-    fn resolved(mut self, texts: &[&str]) -> Self {
+    pub(crate) fn resolved(mut self, texts: &[&str]) -> Self {
         if self.stem == Some(Language::Auto) {
             self.stem = if self.tokens { None } else { language::detect(texts) };
         }
@@ -327,9 +327,29 @@ impl Text {
     }
 }
 
+/// How many texts have each term, for texts that are counted in parts.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Counts {
+    options: TextOptions,
+    texts: usize,
+    /// The terms, one per line, and the number of texts of each.
+    terms: String,
+    frequencies: Vec<u32>,
+    /// Number of texts per hashed feature.
+    hashed: Vec<u32>,
+}
+
+impl Counts {
+    pub fn options(&self) -> &TextOptions {
+        &self.options
+    }
+}
+
 /// Finds the vocabulary of texts that arrive piece by piece, with the same result as [`Text::fit`].
 pub struct Vocabulary {
     options: TextOptions,
+    /// Whether the first texts have decided what they decide of the options.
+    is_resolved: bool,
     texts: usize,
     terms: fit::Merged,
     /// Number of texts per hashed feature.
@@ -344,12 +364,17 @@ impl Vocabulary {
     pub fn new(options: &TextOptions) -> Result<Self> {
         options.check()?;
         let hashed = vec![0; options.hash.unwrap_or(0) as usize];
-        Ok(Vocabulary { options: *options, texts: 0, terms: fit::Merged::default(), hashed })
+        Ok(Vocabulary { options: *options, is_resolved: false, texts: 0, terms: fit::Merged::default(), hashed })
+    }
+
+    /// The vocabulary of no texts, for settings that the first of all texts have decided.
+    pub(crate) fn of_resolved(options: &TextOptions) -> Result<Self> {
+        Ok(Vocabulary { is_resolved: true, ..Vocabulary::new(options)? })
     }
 
     /// Adds texts.
     pub fn add(&mut self, texts: &[&str]) {
-        if self.texts == 0 {
+        if !std::mem::replace(&mut self.is_resolved, true) {
             self.options = self.options.resolved(texts);
         }
         self.texts += texts.len();
@@ -361,6 +386,37 @@ impl Vocabulary {
                 self.terms.add(&self.options, &chunks(texts));
             }
         });
+    }
+
+    /// Adds texts that were counted elsewhere, with the same settings.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] for other settings.
+    pub(crate) fn join(&mut self, other: &Counts) -> Result<()> {
+        let names = Names::from_lines(other.terms.clone());
+        let fits = self.options == other.options
+            && names.len() == other.frequencies.len()
+            && self.hashed.len() == other.hashed.len();
+        if !fits {
+            return Err(Error::Mismatch("terms that were counted with other settings cannot be added".into()));
+        }
+        self.texts += other.texts;
+        self.hashed.iter_mut().zip(&other.hashed).for_each(|(sum, count)| *sum += count);
+        self.terms.join(&names, &other.frequencies);
+        Ok(())
+    }
+
+    /// What was counted.
+    pub(crate) fn counts(self) -> Counts {
+        let (terms, frequencies) = self.terms.into_parts();
+        Counts { options: self.options, texts: self.texts, terms, frequencies, hashed: self.hashed }
+    }
+
+    /// What was counted of the terms that occur in at least `min_df` texts.
+    pub(crate) fn kept(self) -> Counts {
+        let found = self.terms.finish(&self.options);
+        let (terms, frequencies) = (found.names.lines().to_owned(), found.frequencies);
+        Counts { options: self.options, texts: self.texts, terms, frequencies, hashed: self.hashed }
     }
 
     /// The vocabulary of all texts.

@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "references for our own")]
 
 mod bad_input;
+mod cache_parts;
 mod checkpoint;
 mod choice;
 #[cfg(feature = "parquet")]

@@ -20,6 +20,7 @@
 
 mod card;
 mod load;
+pub mod parts;
 mod write;
 
 use std::fs;
@@ -76,6 +77,16 @@ pub fn open(
     let (text, mut data) = load(folder, card)?;
     data.skipped = skipped;
     Ok(Cached { text, data, reused })
+}
+
+/// Opens the cache in a folder as it is, whatever file it is made of: for a process that works for the one that opened it.
+///
+/// # Errors
+/// [`Error::Cache`] if there is none or it is damaged, [`Error::File`] if it cannot be read.
+pub fn reopen(folder: &Path) -> Result<Cached> {
+    let no_card = || Error::Cache { path: folder.join(Card::NAME), reason: "there is no valid card".into() };
+    let (text, data) = load(folder, Card::read(folder).ok_or_else(no_card)?)?;
+    Ok(Cached { text, data, reused: true })
 }
 
 /// Whether nothing but a cache, or what is left of one, is in a folder: its files would be overwritten.

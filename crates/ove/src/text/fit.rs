@@ -16,7 +16,7 @@ use super::hash;
 use super::names::Names;
 use super::rows::Piece;
 use super::table::Table;
-use super::terms::Terms;
+use super::terms::{Terms, hash_of_term};
 
 /// Terms are merged in shares, by the high bits of their hashes, so that the table of a share stays in the cache.
 const SHARE_BITS: u32 = 4;
@@ -84,15 +84,34 @@ impl Merged {
         let chunks: Vec<Chunk> = chunks.par_iter().map(|texts| Chunk::count(texts, options)).collect();
         for chunk in &chunks {
             for (number, &hash) in chunk.hashes.iter().enumerate() {
-                let at = self.numbers.get_or_insert(hash, self.hashes.len() as u32) as usize;
-                if at == self.hashes.len() {
-                    self.hashes.push(hash);
-                    self.names.push(chunk.names.get(number).unwrap_or_default());
-                    self.frequencies.push(0);
-                }
+                let at = self.place(hash, chunk.names.get(number).unwrap_or_default());
                 self.frequencies[at] += chunk.frequencies[number];
             }
         }
+    }
+
+    /// Adds terms that were counted elsewhere.
+    pub fn join(&mut self, names: &Names, frequencies: &[u32]) {
+        for (name, frequency) in names.iter().zip(frequencies) {
+            let at = self.place(hash_of_term(name), name);
+            self.frequencies[at] += frequency;
+        }
+    }
+
+    /// The place of a term, which is new if it was not there.
+    fn place(&mut self, hash: u64, name: &str) -> usize {
+        let at = self.numbers.get_or_insert(hash, self.hashes.len() as u32) as usize;
+        if at == self.hashes.len() {
+            self.hashes.push(hash);
+            self.names.push(name);
+            self.frequencies.push(0);
+        }
+        at
+    }
+
+    /// The terms, one per line, and the number of texts of each.
+    pub fn into_parts(self) -> (String, Vec<u32>) {
+        (self.names.lines().to_owned(), self.frequencies)
     }
 
     /// The terms that occur in at least `min_df` texts.

@@ -15,7 +15,7 @@ use crate::platform::digest::Digest;
 use crate::text::TextOptions;
 
 /// The version of this layout.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 
 /// Number of blocks of a file that its sample has.
 const BLOCKS: u64 = 64;
@@ -54,6 +54,27 @@ impl Origin {
     }
 }
 
+impl Origin {
+    /// The origin of the rows of several files.
+    pub fn of_all(paths: &[PathBuf], read: &ReadOptions, text: &TextOptions) -> Result<Self> {
+        let all = paths.iter().map(|path| Origin::of(path, read, text)).collect::<Result<Vec<_>>>()?;
+        let mut digest = Digest::default();
+        for origin in &all {
+            digest.update(origin.path.as_os_str().as_encoded_bytes());
+            digest.update(&origin.sample.to_le_bytes());
+        }
+        Ok(Origin {
+            version: VERSION,
+            path: PathBuf::new(),
+            bytes: all.iter().map(|origin| origin.bytes).sum(),
+            modified_nanoseconds: all.iter().map(|origin| origin.modified_nanoseconds).max().unwrap_or_default(),
+            sample: digest.finish(),
+            read: format!("{read:?}"),
+            text: *text,
+        })
+    }
+}
+
 /// The checksum of evenly spaced blocks of a file, the first and the last among them; of all bytes of a short file.
 fn sample(file: &mut File, bytes: u64) -> io::Result<u64> {
     let (mut digest, mut block) = (Digest::default(), Vec::new());
@@ -76,8 +97,8 @@ pub(super) struct Card {
     /// The columns, if the file is a table.
     #[serde(default)]
     pub columns: Columns,
-    /// Whether the file contains texts.
-    pub texts: bool,
+    /// The settings of texts with what the first texts decided, such as the language; none for rows of numbers.
+    pub text: Option<TextOptions>,
     /// The checksum of each column.
     pub sums: BTreeMap<String, u64>,
 }
@@ -105,6 +126,6 @@ impl Card {
 }
 
 /// A line, followed by a line with its checksum.
-fn summed(line: &str) -> String {
+pub(super) fn summed(line: &str) -> String {
     format!("{line}\n{:016x}\n", Digest::of(line.as_bytes()))
 }

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::platform::digest::Digest;
 use crate::platform::mapped_slice::MappedSlice;
 use crate::platform::pool;
-use crate::text::{self, Text};
+use crate::text::{self, Text, TextOptions};
 
 /// Feature indices have 32 bits.
 const MOST_FEATURES: u64 = 1 << 32;
@@ -23,7 +23,7 @@ pub(super) fn load(folder: &Path, card: Card) -> Result<(Option<Text>, Dataset)>
     let disk = files.disk()?;
     let labels = files.labels(disk.len())?;
     let row_weights = files.weights(disk.len())?;
-    let text = if card.texts { Some(files.text()?) } else { None };
+    let text = card.text.map(|options| files.text(options)).transpose()?;
     let mut data = Dataset::on_disk(card.features, disk, labels, card.classes);
     data.feature_names.clone_from(&card.columns.features);
     (data.row_weights, data.columns) = (row_weights, card.columns);
@@ -130,10 +130,9 @@ impl Columns<'_> {
         Ok(weights)
     }
 
-    fn text(&self) -> Result<Text> {
+    fn text(&self, options: TextOptions) -> Result<Text> {
         let (terms, idf) = (self.numbers::<u8>("terms")?, self.numbers("idf")?);
-        text::from_parts(self.card.origin.text, &terms, idf, self.card.features)
-            .map_err(|reason| self.damaged("terms", reason))
+        text::from_parts(options, &terms, idf, self.card.features).map_err(|reason| self.damaged("terms", reason))
     }
 }
 

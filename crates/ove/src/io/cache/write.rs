@@ -135,6 +135,9 @@ impl Writer {
             features = text.len();
         }
         let sums = columns.into_iter().map(Column::finish).collect::<Result<_>>()?;
-        Ok((Card { origin, features, classes, columns: self.columns, texts: text.is_some(), sums }, self.skipped))
+        Ok((
+            Card { origin, features, classes, columns: self.columns, text: text.map(|text| *text.options()), sums },
+            self.skipped,
+        ))
     }
 }
