@@ -1,6 +1,8 @@
 # make demo   build and see the whole method on made data
 # make test   everything that has to pass: format, lints, tests, doctests, command line, Python checks
-# make test-all  make test, then what is slow: tests marked slow, 20 killed runs, 20,000 inputs per fuzz target; 40 minutes
+# make test-all  make test, then what is slow: tests marked slow, a Ray cluster, 20 killed runs, 20,000 inputs per fuzz target;
+#                 40 minutes
+# make ray-test  training on a Ray cluster of three nodes on this machine, with killed workers; three minutes
 # make fuzz   every reader, the text pipeline and the model file, a million inputs each, guided by coverage; an hour
 # make crash  200 training runs killed at random moments
 # make deny   licences, duplicate versions and sources of dependencies
@@ -18,6 +20,7 @@
 # make bench-recommend  recommenders beside implicit and cornac, with settings chosen on validation interactions; hours. QUICK=--quick
 #                 takes minutes
 # make bench-annif  the backend for Annif beside omikuji, by Annif's own command line; ten minutes
+# make bench-ray  a Ray cluster on this machine beside one process; some minutes
 # make bench-serve  the server under load (wants wrk)
 # make page   build the page of `ove serve` and `ove train --watch`, in crates/ove-cli/assets
 
@@ -26,7 +29,7 @@ VENV := .venv
 FRESH := target/fresh
 export OVE_DATA ?= $(abspath ../shared/data)
 
-.PHONY: demo test test-all slow rust-slow python-slow rust installed lint deny advisories rust-test valgrind-test fuzz crash python-test package-crates package-test package-installed torch-test torch-test-installed annif-test page page-test wheel bench bench-long bench-memory bench-logistic-regression bench-quick bench-build bench-newsgroups bench-peers bench-defaults bench-embed bench-recommend bench-annif bench-serve release release-test site static dockerfile-lint clean
+.PHONY: demo test test-all slow rust-slow python-slow rust installed lint deny advisories rust-test valgrind-test fuzz crash python-test package-crates package-test package-installed torch-test torch-test-installed annif-test page page-test wheel bench bench-long bench-memory bench-logistic-regression bench-quick bench-build bench-newsgroups bench-peers bench-defaults bench-embed bench-recommend bench-annif bench-serve release release-test site static dockerfile-lint ray-test bench-ray clean
 
 demo:
 	cargo run --release --package ove-cli -- demo
@@ -40,7 +43,7 @@ test:
 test-all: test
 	@$(MAKE) --no-print-directory --jobs=1 slow
 
-slow: rust-slow python-slow annif-test release-test site
+slow: rust-slow python-slow annif-test release-test site ray-test
 	OVE_KILLS=20 cargo test --workspace --test all crash::
 	RUNS=20000 fuzz/run
 
@@ -156,6 +159,17 @@ $(ANNIF)/installed: crates/ove-py/tests/annif_requirements.txt
 	$(ANNIF)/bin/pip install --quiet --requirement $<
 	touch $@
 
+# Training on a cluster: three nodes of Ray on this machine, in an environment of its own, since Ray is large.
+RAY := target/ray
+ray-test: package-installed $(RAY)/installed
+	$(RAY)/bin/pip install --quiet --force-reinstall --no-deps target/package/ove-*.whl
+	OVE=$(abspath target/debug/ove) $(RAY)/bin/pytest -q crates/ove-py/tests/test_ray.py
+
+$(RAY)/installed: crates/ove-py/tests/ray-requirements.txt
+	rm -rf $(RAY) && $(PYTHON) -m venv $(RAY)
+	$(RAY)/bin/pip install --quiet --requirement $<
+	touch $@
+
 $(FRESH)/installed: crates/ove-py/tests/requirements.txt
 	rm -rf $(FRESH) && $(PYTHON) -m venv $(FRESH)
 	$(FRESH)/bin/pip install --quiet --requirement $<
@@ -263,6 +277,11 @@ bench/.envs/embed/installed: bench/embed_requirements.txt
 
 bench-recommend: bench-build bench/.envs/recommend/installed
 	OVE=$(abspath target/release/ove) bench/.envs/recommend/bin/python bench/recommend.py $(QUICK)
+
+# What a cluster on this machine costs beside one process; ROWS="--rows 20000" takes fewer titles.
+bench-ray: bench-build wheel $(RAY)/installed
+	$(RAY)/bin/pip install --quiet --force-reinstall --no-deps dist/ove-*.whl
+	OVE=$(abspath target/release/ove) $(RAY)/bin/python bench/cluster.py $(ROWS)
 
 bench/.envs/recommend/installed: bench/requirements-recommend.txt
 	$(PYTHON) -m venv bench/.envs/recommend

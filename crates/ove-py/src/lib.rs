@@ -2,8 +2,10 @@
 //! What a user sees (estimators, their checks and docstrings) is Python, in `python/ove`.
 
 mod bounds;
+mod cached;
 mod errors;
 mod model;
+mod parts;
 mod recommender;
 mod rows;
 mod settings;
@@ -19,11 +21,15 @@ mod _ove {
     #[pymodule_export]
     use super::bounds::{estimate, log_softmax_bound};
     #[pymodule_export]
+    use super::cached::{CachedRows, add_up_terms, count_terms, join_rows, resolve_texts, write_rows};
+    #[pymodule_export]
     use super::model::Model;
+    #[pymodule_export]
+    use super::parts::{train_in_parts, train_parts};
     #[pymodule_export]
     use super::recommender::{Recommender, fit_recommender};
     #[pymodule_export]
-    use super::settings::defaults;
+    use super::settings::{check_settings, defaults};
     #[pymodule_export]
     use super::text::{TextRows, fit_text, fit_text_on_disk};
     #[pymodule_export]

@@ -42,6 +42,12 @@ impl Model {
         py.detach(|| ove::Model::load(&path)).map(Model::new).map_err(exception)
     }
 
+    /// Maps a model file: processes that do so share its memory.
+    #[staticmethod]
+    fn map(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        py.detach(|| ove::Model::map(&path)).map(Model::new).map_err(exception)
+    }
+
     /// A model of linear scores from weights (features × classes) and biases, trained elsewhere.
     #[staticmethod]
     fn linear_of(
@@ -71,6 +77,11 @@ impl Model {
     /// Writes a model file.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.detach(|| self.inner.save(&path)).map_err(exception)
+    }
+
+    /// Writes the model as shards of about so many bytes, and an index at this path.
+    fn save_in_shards(&self, py: Python<'_>, path: PathBuf, bytes: u64) -> PyResult<()> {
+        py.detach(|| self.inner.save_in_shards(&path, bytes)).map_err(exception)
     }
 
     /// The bytes of a model file.

@@ -20,6 +20,13 @@ pub fn options(settings: Map<String, Value>, earlier: Option<&TrainOptions>) -> 
     earlier.cloned().unwrap_or_default().with_settings(&Value::Object(settings)).map_err(exception)
 }
 
+/// Checks settings of texts and of training before any data are read.
+#[pyfunction]
+pub fn check_settings(texts: &str, training: &str) -> PyResult<()> {
+    text_options(parsed(texts)?)?.check().map_err(exception)?;
+    options(parsed(training)?, None)?.check().map_err(exception)
+}
+
 /// How texts become rows; settings of training say what is not given.
 pub fn text_options(settings: Map<String, Value>) -> PyResult<TextOptions> {
     let fields = text_defaults();

@@ -83,7 +83,7 @@ pub fn many_classes(classes: Vec<String>, rows: usize) -> Option<String> {
 }
 
 /// Passes progress on. A stop means that Python raised an exception, so that no model is wanted.
-fn follow(pulse: &Pulse, event: Event<'_>) -> ControlFlow<Stop> {
+pub fn follow(pulse: &Pulse, event: Event<'_>) -> ControlFlow<Stop> {
     match event {
         Event::Choosing => pulse.tell(Report::default()),
         Event::Step { progress, .. } => {

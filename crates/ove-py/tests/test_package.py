@@ -13,15 +13,15 @@ import pytest
 import ove
 
 
-# scikit-learn, SciPy, tqdm and gensim have no types, and PyTorch, matplotlib and Annif need not be installed; every other module
-# must be found.
+# scikit-learn, SciPy, tqdm and gensim have no types, and PyTorch, Ray, matplotlib and Annif need not be installed; every other
+# module must be found.
 TYPES = """
 [mypy]
 strict = true
 # available_if of scikit-learn
 disallow_untyped_decorators = false
 
-[mypy-sklearn.*,scipy.*,tqdm.*,torch.*,matplotlib.*,gensim.*,annif.*,optuna.*]
+[mypy-sklearn.*,scipy.*,tqdm.*,torch.*,ray.*,matplotlib.*,gensim.*,annif.*,optuna.*]
 ignore_missing_imports = true
 
 # its base classes are Annif's
@@ -36,7 +36,7 @@ def modules():
         try:
             yield importlib.import_module(module.name)
         except ModuleNotFoundError as missing:  # an optional package
-            assert missing.name in ("torch", "annif"), missing
+            assert missing.name in ("torch", "annif", "ray"), missing
 
 
 def test_examples_in_docstrings():

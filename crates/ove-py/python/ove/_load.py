@@ -19,15 +19,18 @@ from ove._word_vectors import WordVectors
 
 
 def load(
-    path: str | os.PathLike[str], *, labels: Literal["int", "str"] | None = None
+    path: str | os.PathLike[str], *, labels: Literal["int", "str"] | None = None, mapped: bool = False
 ) -> OneVsEachClassifier | TextClassifier | Recommender | WordVectors:
     """Reads a model that `save` or the command line wrote.
 
     Parameters
     ----------
-    path : path of the file
+    path : path of the file, or of the index of its shards
     labels : {"int", "str"}, optional
         The type of the labels. A file holds their names; if not given, names that are all whole numbers become numbers.
+    mapped : bool
+        Whether classifiers are mapped instead of read: processes that map the same file share its memory. The file is not
+        checked as a whole, and must not be changed in place.
 
     Returns
     -------
@@ -35,7 +38,7 @@ def load(
         A `TextClassifier` if the model was trained on texts, a `Recommender` if on interactions, `WordVectors` if it is an
         embedding. Its parameters are the settings that the model was trained with.
     """
-    model = _ove.Model.load(path)
+    model = _ove.Model.map(path) if mapped else _ove.Model.load(path)
     kinds = json.loads(model.card())
     if kinds.get("recommender") is not None:
         return Recommender.load(path)

@@ -1,7 +1,8 @@
 """The private half of the package, in Rust: arrays in, arrays out."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -10,18 +11,27 @@ import numpy.typing as npt
 from ove._types import Interactions, Matrix
 
 __all__ = [
+    "CachedRows",
     "Model",
     "Recommender",
     "TextRows",
     "WordVectors",
+    "add_up_terms",
+    "check_settings",
+    "count_terms",
     "defaults",
     "estimate",
     "fit_recommender",
     "fit_text",
     "fit_words",
+    "join_rows",
     "log_softmax_bound",
     "many_classes",
+    "resolve_texts",
     "train",
+    "train_in_parts",
+    "train_parts",
+    "write_rows",
 ]
 
 @final
@@ -37,12 +47,15 @@ class Model:
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Model: ...
     @staticmethod
+    def map(path: str | os.PathLike[str]) -> Model: ...
+    @staticmethod
     def linear_of(
         weights: npt.NDArray[np.float32], bias: npt.NDArray[np.float32], classes: list[str], settings: str
     ) -> Model: ...
     @staticmethod
     def from_bytes(bytes: bytes) -> Model: ...
     def save(self, path: str | os.PathLike[str]) -> None: ...
+    def save_in_shards(self, path: str | os.PathLike[str], bytes: int) -> None: ...
     def to_bytes(self) -> bytes: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
     def card(self) -> str: ...
@@ -156,3 +169,50 @@ def log_softmax_bound(
     scores: npt.NDArray[np.float64], y: npt.NDArray[np.int64], kind: str, merge: Sequence[int]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...
 def defaults() -> str: ...
+
+_Path = str | os.PathLike[str]
+_Reading = tuple[str | None, str]
+
+@final
+class CachedRows:
+    @staticmethod
+    def of_file(
+        folder: str | os.PathLike[str],
+        path: str | os.PathLike[str],
+        reading: _Reading,
+        settings: str,
+        threads: int,
+    ) -> CachedRows: ...
+    @staticmethod
+    def open(folder: str | os.PathLike[str], threads: int) -> CachedRows: ...
+    def __len__(self) -> int: ...
+    @property
+    def classes(self) -> int: ...
+    @property
+    def features(self) -> int: ...
+
+def check_settings(texts: str, training: str) -> None: ...
+def resolve_texts(path: _Path, reading: _Reading, settings: str) -> str: ...
+def count_terms(path: _Path, reading: _Reading, options: str, to: _Path) -> bool: ...
+def add_up_terms(counts: Sequence[_Path], options: str, to: _Path) -> None: ...
+def write_rows(path: _Path, reading: _Reading, counts: _Path | None, folder: _Path) -> None: ...
+def join_rows(
+    files: Sequence[_Path], reading: _Reading, counts: _Path | None, folders: Sequence[_Path], folder: _Path
+) -> None: ...
+def train_in_parts(
+    rows: CachedRows,
+    settings: str,
+    folder: str | os.PathLike[str],
+    count: int,
+    threads: int,
+    divide: Callable[[str, str, Path, list[tuple[int, int, Path]]], Iterator[float]],
+    progress: Callable[[float, float | None, tuple[float, int] | None], bool | None] | None,
+) -> Model: ...
+def train_parts(
+    rows: CachedRows,
+    stage: str,
+    options: str,
+    state: str | os.PathLike[str],
+    parts: Sequence[tuple[int, int, str | os.PathLike[str]]],
+    threads: int,
+) -> None: ...
