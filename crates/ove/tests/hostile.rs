@@ -333,6 +333,9 @@ fn counts_out_of_proportion_to_the_file() {
                 ("seen_offsets", u32::MAX, "interactions that do not belong to their users"),
                 ("seen_items", 6, "interactions with items that are unknown or out of order"),
                 ("seen_weights", 0, "interactions with weights that are not positive numbers"),
+                ("with_offsets", u32::MAX, "co-occurrences that do not belong to their items"),
+                ("with_items", 6, "co-occurrences with items that are unknown or out of order"),
+                ("with_weights", 0, "co-occurrences with weights that are not positive numbers"),
             ] {
                 let mut changed = data.to_vec();
                 changed[tensor(name)..][..4].copy_from_slice(&word.to_le_bytes());

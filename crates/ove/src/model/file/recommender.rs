@@ -39,31 +39,33 @@ pub(super) fn parse(
     let Scores::Factored(factored) = scores else {
         return Err("a recommender whose scores are not factored".into());
     };
-    let (offsets, items, weights) = lists(file, "seen", "interactions", [factored.features(), factored.classes()])?;
+    let (offsets, items, weights) =
+        lists(file, "seen", ["interactions", "users"], [factored.features(), factored.classes()])?;
     let offsets = offsets.into_iter().map(|offset| offset as usize).collect();
     let seen = Interactions::from_parts(offsets, items, weights);
     if options.co_occurrence == 0.0 {
         return Ok((seen, Arc::default()));
     }
-    let (offsets, items, weights) = lists(file, "with", "co-occurrences", [factored.classes(); 2])?;
+    let (offsets, items, weights) = lists(file, "with", ["co-occurrences", "items"], [factored.classes(); 2])?;
     Ok((seen, Arc::new(CoOccurrence { offsets, items, weights })))
 }
 
 /// A matrix in CSR form.
 type Lists = (Vec<u64>, Vec<u32>, Vec<f32>);
 
-/// Reads a matrix of this many rows and columns, whose values are above 0.
-fn lists(file: &SafeTensors<'_>, name: &str, what: &str, [rows, columns]: [usize; 2]) -> Result<Lists, String> {
+/// Reads a matrix of this many rows and columns, whose values are above 0; `what` are its entries and its rows.
+fn lists(file: &SafeTensors<'_>, name: &str, what: [&str; 2], [rows, columns]: [usize; 2]) -> Result<Lists, String> {
+    let [what, whose] = what;
     let part = |part: &str, dtype| tensors::bytes(file, &format!("{name}_{part}"), dtype);
     let offsets: Vec<u64> = bytemuck::pod_collect_to_vec(part("offsets", Dtype::U64)?);
     let items: Vec<u32> = bytemuck::pod_collect_to_vec(part("items", Dtype::U32)?);
     let weights: Vec<f32> = bytemuck::pod_collect_to_vec(part("weights", Dtype::F32)?);
     if offsets.len() != rows + 1 {
-        return Err(format!("{what} in {} rows, not {rows}", offsets.len().saturating_sub(1)));
+        return Err(format!("{what} of {} {whose}, not {rows}", offsets.len().saturating_sub(1)));
     }
     let last = offsets.last().copied();
     if offsets[0] != 0 || !offsets.is_sorted() || last != Some(items.len() as u64) || items.len() != weights.len() {
-        return Err(format!("{what} that do not belong to their rows"));
+        return Err(format!("{what} that do not belong to their {whose}"));
     }
     let of_rows = offsets.windows(2).map(|pair| &items[pair[0] as usize..pair[1] as usize]);
     let increase = |items: &[u32]| items.windows(2).all(|pair| pair[0] < pair[1]);
