@@ -149,7 +149,7 @@ fn an_interrupted_run_keeps_what_it_has() {
         words.read_line(&mut line).unwrap();
         contains(&line, "68 words in a text of 15000");
         signal(&child, "-INT");
-        assert_eq!(code_within(&mut child, Duration::from_secs(60)), Some(0));
+        assert_eq!(code_within(&mut child, Duration::from_secs(60)), Some(130));
         let mut said = String::new();
         words.read_to_string(&mut said).unwrap();
         if flags.is_empty() {
