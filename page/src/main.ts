@@ -1,10 +1,11 @@
-// The page: a model to try, to look classes up in and to read about; word vectors to ask; or a run to watch.
+// The page: a model to try, to look classes up in and to read about; word vectors or a recommender to ask; or a run to watch.
 
 import "./page.css";
 import { classesView } from "./classes";
 import { count, h, markup } from "./element";
 import { address, here, type Keep, type View } from "./place";
-import { card, hasToken, health, keepToken, model, TokenNeeded, vectors } from "./server";
+import { recommendView } from "./recommend";
+import { card, hasToken, health, keepToken, model, recommender, TokenNeeded, vectors } from "./server";
 import { trainingView } from "./training";
 import { tryView } from "./try";
 import { analogiesView, neighboursView } from "./words";
@@ -76,6 +77,13 @@ async function start(): Promise<void> {
     }
     const description = token ? "openapi.json, with the token" : h("a", { href: "openapi.json" }, "openapi.json");
     document.querySelector("footer")!.replaceChildren("For programs, over HTTP: ", description, ".");
+    if (serves === "recommender") {
+      const found = await recommender();
+      document.title = `${found.name} · ove`;
+      summary.textContent = `${count(found.users)} users · ${count(found.items)} items · ${count(found.interactions)} interactions`;
+      tabs([["recommend", "Recommendations", (keep) => recommendView(found, keep, failed)]]);
+      return;
+    }
     if (serves === "words") {
       const found = await vectors();
       document.title = `${found.name} · ove`;

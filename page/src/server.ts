@@ -1,7 +1,7 @@
 // What the server says, in its own words.
 
 export interface Health {
-  serves: "model" | "training" | "words";
+  serves: "model" | "training" | "words" | "recommender";
   token: boolean;
 }
 
@@ -61,6 +61,28 @@ export interface Found {
   map: [number, number][];
 }
 
+/** A recommender. */
+export interface Recommender {
+  name: string;
+  users: number;
+  items: number;
+  interactions: number;
+  examples: string[];
+}
+
+export interface Item {
+  item: string;
+  name?: string;
+}
+
+export interface Scored extends Item {
+  score: number;
+}
+
+export interface Recommended extends Scored {
+  because: Scored[];
+}
+
 /** What a model is asked about: a text, or features with their values. */
 export type Input = { text: string } | { features: Record<string, number> };
 
@@ -110,6 +132,22 @@ export const similar = (word: string, top: number): Promise<Found> => get(`simil
 
 export const analogy = ([a, b, c]: [string, string, string], top: number): Promise<Found> =>
   get(`analogy?${new URLSearchParams({ a, b, c, top: String(top) })}`);
+
+export const recommender = (): Promise<Recommender> => get("model");
+
+/** Users whose name has this in it, each with what to say of them. */
+export const usersWith = async (part: string): Promise<[string, string][]> =>
+  (await get<{ users: { user: string; count: number }[] }>(`users?limit=8&search=${encodeURIComponent(part)}`)).users.map(({ user, count }) => [user, `${count} items`]);
+
+/** Items whose name has this in it, each with what to say of it. */
+export const itemsWith = async (part: string): Promise<[string, string | undefined][]> =>
+  (await get<{ items: Item[] }>(`items?limit=8&search=${encodeURIComponent(part)}`)).items.map(({ item, name }) => [item, name]);
+
+export const recommend = async (whom: { user: string } | { items: string[] }, top: number): Promise<{ items: Recommended[]; has: Item[] }> =>
+  (await ask("recommend", { ...whom, top })).json() as Promise<{ items: Recommended[]; has: Item[] }>;
+
+export const similarItems = (item: string, top: number): Promise<Item & { count: number; similar: Scored[] }> =>
+  get(`similar?${new URLSearchParams({ item, top: String(top) })}`);
 
 export async function predict(input: Input, top: number): Promise<Prediction> {
   const answer = (await (await ask("predict", { ...input, top })).json()) as { predictions: Prediction[] };

@@ -329,6 +329,68 @@ for (const [device, viewport, colorScheme] of [["desk", DESK, "light"], ["phone"
   });
 }
 
+/** Readers of one of three kinds of books, and the names of these. */
+function readers() {
+  const [visits, names, recommender] = ["visits.txt", "books.tsv", "books"].map((name) => join(folder, name));
+  const kinds = ["crime", "travel", "<b>poems</b>"];
+  const line = (user) => [`reader${user}`, ...[0, 1, 2, 3, 4].map((n) => `book${user % 3 + 3 * ((user + n * n) % 8)}`)].join(" ");
+  writeFileSync(visits, Array.from({ length: 90 }, (_, user) => line(user)).join("\n") + "\n");
+  writeFileSync(names, Array.from({ length: 24 }, (_, n) => `book${n}\t${kinds[n % 3]} ${n}`).join("\n") + "\n");
+  execFileSync(ove, ["train", visits, "--format", "interactions", "-o", recommender, "--rank", "4", "--epochs", "40", "--batch", "16", "--temperature", "0.5"], { stdio: "ignore" });
+  return [recommender, "--names", names];
+}
+
+for (const [device, viewport, colorScheme] of [["desk", DESK, "light"], ["phone", PHONE, "dark"]]) {
+  test(`recommendations, why, and similar items: ${device}, ${colorScheme}`, { skip }, async () => {
+    const url = await start("serve", ...readers(), "--listen", "127.0.0.1:0");
+    const page = await open(url, { viewport, colorScheme });
+    await page.getByText("Recommends 24 items, to 90 users").waitFor();
+    const list = page.getByRole("list", { name: "Recommendations" }).getByRole("button");
+    await page.getByLabel("User", { exact: true }).fill("reader7");
+    await page.getByLabel("User", { exact: true }).press("Enter");
+    await list.first().waitFor();
+    const top = await list.locator(".name").allTextContents();
+    assert.equal(top.length, 10);
+    assert.ok(top.slice(0, 2).every((name) => name.startsWith("travel")), top.join());
+    assert.match(await list.first().locator(".why").textContent(), /^because of travel/);
+    await page.getByText(/^Has travel/).waitFor();
+    // What an item is called is only ever text.
+    assert.equal(await page.locator("#content b").count(), 0);
+
+    await list.first().click();
+    const detail = page.getByRole("complementary", { name: "About the item" });
+    await detail.getByRole("heading", { name: top[0] }).waitFor();
+    const section = (name) => detail.locator("section").filter({ has: page.getByRole("heading", { name }) });
+    assert.match((await section("Because of").locator(".word").allTextContents())[0], /^travel/);
+    assert.match((await section("Similar items").getByRole("button").allTextContents())[0], /^travel/);
+    await check(page);
+    if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, `recommend-${device}-${colorScheme}.png`), fullPage: true });
+
+    // For somebody new: an item, and another one.
+    await page.getByLabel("Or items, for somebody new").fill("book3");
+    await page.getByLabel("Or items, for somebody new").press("Enter");
+    const chips = page.getByRole("list", { name: "Chosen items" }).getByRole("button");
+    await chips.first().waitFor();
+    await page.waitForFunction(() => document.querySelector(".classes .name")?.textContent.startsWith("crime"));
+    assert.equal(await page.getByLabel("User", { exact: true }).inputValue(), "");
+    await page.getByLabel("Or items, for somebody new").fill("nothing");
+    await page.getByLabel("Or items, for somebody new").press("Enter");
+    await page.getByText("item: the model has no `nothing`").waitFor();
+    page.complaints = page.complaints.filter((text) => !text.includes("404"));
+    await check(page);
+    await chips.filter({ hasText: "nothing" }).click();
+    await page.waitForFunction(() => document.querySelectorAll(".classes li").length === 10);
+    assert.equal(await chips.count(), 1);
+    // Back leads to what was there before, and an address to the same.
+    await page.goBack();
+    await page.getByText("item: the model has no `nothing`").waitFor();
+    page.complaints = page.complaints.filter((text) => !text.includes("404"));
+    await page.goto(`${url}/#recommend?user=reader7`);
+    await page.getByText(/^Has travel/).waitFor();
+    await close(page);
+  });
+}
+
 test("a run moves while it lasts, and says when it ends", { skip }, async () => {
   const rows = join(folder, "rows.svm");
   const random = (n) => (Math.imul(n ^ (n >>> 15), 0x2c1b3c6d) >>> 8) % 500;

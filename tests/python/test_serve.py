@@ -28,17 +28,20 @@ def serving(model, *arguments):
 
 @pytest.fixture(scope="module")
 def models(ove, rows, tmp_path_factory):
-    """A model of texts, one of numbered features, a forest, and word vectors."""
+    """A model of texts, one of numbered features, a forest, word vectors, and a recommender."""
     folder = tmp_path_factory.mktemp("models")
     ove("train", TITLES, "-o", folder / "titles")
     ove("train", rows[2], "-o", folder / "rows")
     ove("train", TITLES, "-o", folder / "forest", "--solver", "forest")
     ove("embed", TITLES, "-o", folder / "words", "--rank", "8", "--min-count", "2")
+    visits = "".join(f"u{user}\ti{(user * step) % 30}\n" for user in range(60) for step in range(1, 6))
+    (folder / "visits.txt").write_text(visits)
+    ove("train", folder / "visits.txt", "-o", folder / "visits", "--format", "interactions", "--rank", "8", "--epochs", "5")
     return folder
 
 
 @pytest.mark.parametrize("examples", [20, pytest.param(200, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name, token", [("titles", "correct-horse"), ("rows", None), ("forest", None), ("words", None)])
+@pytest.mark.parametrize("name, token", [("titles", "correct-horse"), ("rows", None), ("forest", None), ("words", None), ("visits", None)])
 def test_schemathesis_finds_nothing(models, name, token, examples, tmp_path):
     file = tmp_path / "token"
     file.write_text(token or "")

@@ -1,5 +1,5 @@
-//! The HTTP server of a model or of word vectors (`ove serve`), and of a training run (`ove train --watch`), with a web
-//! page.
+//! The HTTP server of a model, of word vectors or of a recommender (`ove serve`), and of a training run (`ove train
+//! --watch`), with a web page.
 //!
 //! ```text
 //! connections → host → routes → request → work (a bounded queue, batches on all cores) → answer
@@ -7,7 +7,7 @@
 //! ```
 //!
 //! [`routes`] defines the endpoints, `openapi.rs` describes them, and `served.rs` is the model, which SIGHUP replaces.
-//! [`words`] has the same of word vectors, and [`watch`] is the page of a training run.
+//! [`words`] has the same of word vectors, [`recommend`] of recommenders, and [`watch`] is the page of a training run.
 
 mod annif;
 mod answer;
@@ -19,6 +19,7 @@ mod explain;
 mod host;
 mod metrics;
 mod openapi;
+mod recommend;
 mod request;
 mod routes;
 mod served;
@@ -37,6 +38,7 @@ use axum::Router;
 pub use annif::Project;
 pub use host::Hosts;
 use metrics::Metrics;
+pub use recommend::ServedRecommender;
 pub use served::Served;
 pub use token::Token;
 pub use words::ServedWords;
@@ -88,6 +90,12 @@ impl Serve for Served {
 impl Serve for ServedWords {
     fn router(server: Arc<Server<Self>>, hosts: Hosts) -> Router {
         words::router(server, hosts)
+    }
+}
+
+impl Serve for ServedRecommender {
+    fn router(server: Arc<Server<Self>>, hosts: Hosts) -> Router {
+        recommend::router(server, hosts)
     }
 }
 

@@ -786,3 +786,69 @@ fn word_vectors_are_served() {
     contains(&dir.run("serve vectors.txt --names vectors.txt").refused(), "`names` must be left out for word vectors");
     contains(&dir.run("serve vectors.txt").refused(), "expected a finite number, found `x`");
 }
+
+/// A recommender answers for users and for items, with reasons.
+#[test]
+fn a_recommender_is_served() {
+    let dir = Dir::new();
+    let data = ove::synthetic::interactions(200, 40, 4, 0);
+    let line = |user: usize| {
+        let items = data.items_of(user).iter().map(|&item| format!(" {}", data.item_names[item as usize]));
+        format!("{}{}\n", data.users[user], items.collect::<String>())
+    };
+    dir.create("visits.txt", &(0..data.len()).map(line).collect::<String>());
+    let train = "train visits.txt --format interactions -o m --rank 4 --temperature 0.5 --learning-rate 0.1 --batch 16";
+    dir.run(&format!("{train} --epochs 40")).ok();
+    let names = |item: usize| format!("i{item}\tItem {item}\n");
+    dir.create("names.tsv", &(0..40).map(names).collect::<String>());
+    let server = Server::start(&dir, "m --names names.tsv");
+    assert_eq!(server.get("/health").json()["serves"], "recommender");
+    let model = server.get("/model").json();
+    assert_eq!((&model["users"], &model["items"], &model["rank"]), (&200.into(), &40.into(), &4.into()));
+    assert_eq!(model["interactions"], data.pairs());
+
+    let group = |item: &Value| item["item"].as_str().unwrap()[1..].parse::<u32>().unwrap() % 4;
+    let found = server.post("/recommend", &json!({ "user": "u7", "top": 3 })).json();
+    let expected = dir.run("recommend m u7 --top 3 --explain --json").json();
+    let has: Vec<&Value> = found["has"].as_array().unwrap().iter().map(|item| &item["item"]).collect();
+    assert_eq!(has.len(), data.items_of(7).len());
+    for n in 0..3 {
+        let item = &found["items"][n];
+        assert_eq!((&item["item"], group(item)), (&expected["items"][n], 3));
+        assert_eq!(item["name"], format!("Item {}", &item["item"].as_str().unwrap()[1..]));
+        let because = item["because"].as_array().unwrap();
+        assert!(because.iter().all(|reason| has.contains(&&reason["item"]) && reason["score"].as_f64() > Some(0.0)));
+        let because: Vec<&Value> = because.iter().map(|reason| &reason["item"]).collect();
+        assert!(!because.is_empty() && json!(because) == expected["because"][n], "{found}");
+    }
+    // Somebody new, and what is left out.
+    let found = server.post("/recommend", &json!({ "items": ["i2", "i6"], "top": 5 })).json();
+    assert!(found["items"].as_array().unwrap().iter().all(|item| group(item) == 2 && item["item"] != "i2"), "{found}");
+    let all = json!({ "items": ["i2"], "top": 100, "exclude_seen": false });
+    assert_eq!(server.post("/recommend", &all).json()["items"].as_array().unwrap().len(), 40);
+    let found = server.get("/similar?item=i13&top=3").json();
+    assert!(found["similar"].as_array().unwrap().iter().all(|item| group(item) == 1 && item["item"] != "i13"));
+    assert_eq!(found["count"], data.counts()[13]);
+    let found = server.get("/users?search=U19&limit=2").json();
+    assert_eq!(
+        (&found["total"], &found["users"][0]["user"], found["users"][1]["user"].as_str()),
+        (&11.into(), &"u19".into(), Some("u190"))
+    );
+    assert_eq!(found["users"][0]["count"], data.items_of(19).len());
+    assert_eq!(server.get("/items?search=item%2013").json()["items"][0]["item"], "i13");
+
+    for (body, status, message) in [
+        (json!({}), 422, "`user` or `items` must be given"),
+        (json!({ "user": "u7", "items": ["i2"] }), 422, "only one of `user` and `items` may be given"),
+        (json!({ "user": "nobody" }), 404, "user: the model has no `nobody`; GET /users?search= lists those it has"),
+        (json!({ "items": ["what"] }), 404, "item: the model has no `what`"),
+        (json!({ "items": [] }), 422, "items: expected 1 to 1000 items, got 0"),
+        (json!({ "user": "u7", "top": 0 }), 422, "top: expected a whole number from 1 to 1000, got 0"),
+    ] {
+        contains(&server.post("/recommend", &body).error(status), message);
+    }
+    server.get("/similar?item=what").error(404);
+    server.predict(json!({ "features": {} })).error(404);
+    let paths = server.get("/openapi.json").json()["paths"].clone();
+    assert_eq!(keys(&paths), ["/health", "/items", "/metrics", "/model", "/recommend", "/similar", "/users"]);
+}

@@ -6,14 +6,15 @@ use anyhow::{Result, bail, ensure};
 use ove::Model;
 
 use crate::flags::ThreadFlags;
-use crate::serve::{self, Hosts, Project, Served, ServedWords, Token};
+use crate::serve::{self, Hosts, Project, Served, ServedRecommender, ServedWords, Token};
 
 /// Serve a model over HTTP, with a web page to explore it
 ///
 /// Endpoints: POST /predict, POST /explain, GET /model, GET /classes, GET /health and GET /metrics, described by
 /// /openapi.json; the page is at /. Word vectors, of `ove embed` or in a form of word2vec or GloVe, have GET /similar,
-/// /analogy and /words instead of predictions. SIGHUP reloads the model without interrupting requests; SIGTERM and
-/// Ctrl-C stop the server after the current requests.
+/// /analogy and /words instead of predictions, and a recommender has POST /recommend and GET /similar, /users and
+/// /items. SIGHUP reloads the model without interrupting requests; SIGTERM and Ctrl-C stop the server after the current
+/// requests.
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove serve my.model\n\
     \n  curl localhost:8080/predict -H 'content-type: application/json' -d '{\"text\": \"Timber in the city\", \"top\": 3}'")]
@@ -30,7 +31,8 @@ pub struct Args {
     /// any name is answered
     #[arg(long, value_name = "NAME", conflicts_with = "token_file")]
     allow_host: Vec<String>,
-    /// File with names of the classes, as lines `class<TAB>name`, in place of those in the model
+    /// File with names of the classes, or of the items of a recommender, as lines `class<TAB>name`, in place of those in
+    /// the model
     #[arg(long, visible_alias = "label-names", value_name = "FILE")]
     names: Option<PathBuf>,
     /// Also answer POST /v1/projects/NAME/suggest and GET /v1/projects/NAME, as Annif's http backend asks; for a model of
@@ -62,11 +64,26 @@ pub fn run(args: Args) -> Result<()> {
         }
         return serve::serve(address, hosts, token, threads, move || ServedWords::load(&args.model));
     }
+    // A file that cannot be read is reported when it is loaded.
+    if ServedRecommender::is_in(&args.model).unwrap_or(false) {
+        ensure!(args.annif_project.is_none(), "`annif-project` must be left out for a recommender, which takes no texts");
+        let load = move || {
+            verify(&args)?;
+            ServedRecommender::load(&args.model, args.names.as_deref())
+        };
+        return serve::serve(address, hosts, token, threads, load);
+    }
     let load = move || {
-        if !args.no_verify {
-            Model::verify(&args.model)?;
-        }
+        verify(&args)?;
         Served::load(&args.model, args.names.as_deref(), args.annif_project.clone())
     };
     serve::serve(address, hosts, token, threads, load)
+}
+
+/// Checks the checksum of the model file, unless that is not wanted.
+fn verify(args: &Args) -> Result<()> {
+    if !args.no_verify {
+        Model::verify(&args.model)?;
+    }
+    Ok(())
 }

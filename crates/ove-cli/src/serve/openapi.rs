@@ -1,5 +1,6 @@
 //! The OpenAPI description of the server for its model: whether it accepts texts, and the names of its features.
 
+pub mod recommend;
 pub mod words;
 
 use serde_json::{Value, json};

@@ -116,7 +116,7 @@ type Entries = BTreeMap<String, Number>;
 /// A number of classes or words.
 #[derive(Deserialize)]
 #[serde(try_from = "f64")]
-struct Top(usize);
+pub(super) struct Top(pub(super) usize);
 
 /// A probability from which on classes are named.
 #[derive(Deserialize)]
@@ -220,7 +220,7 @@ impl Explain {
 }
 
 /// A body as the fields it may have; an error starts with the path of the value that it is about.
-fn parse<T: DeserializeOwned>(value: Value) -> Result<T, Fault> {
+pub(super) fn parse<T: DeserializeOwned>(value: Value) -> Result<T, Fault> {
     // Of an array, serde would take the fields of a struct in order.
     let Some(fields) = value.as_object() else {
         return Err(Fault::unprocessable("the body must be a JSON object"));

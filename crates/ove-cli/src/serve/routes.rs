@@ -27,13 +27,25 @@ pub(super) type Answer = Result<Response, Fault>;
 type Server = ServerOf<Served>;
 
 /// Paths with their own metrics; the others are counted together.
-const PATHS: [&str; 9] =
-    ["/predict", "/explain", "/similar", "/analogy", "/words", "/model", "/classes", "/health", "/metrics"];
+const PATHS: [&str; 12] = [
+    "/predict",
+    "/explain",
+    "/recommend",
+    "/similar",
+    "/analogy",
+    "/words",
+    "/users",
+    "/items",
+    "/model",
+    "/classes",
+    "/health",
+    "/metrics",
+];
 
 /// Maximum time of a request.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Maximum number of classes or words in a list.
+/// Maximum number of classes, words, users or items in a list.
 pub const MOST_LISTED: usize = 100;
 
 /// The router of all endpoints.
