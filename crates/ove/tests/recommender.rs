@@ -189,7 +189,7 @@ fn a_file_has_all_of_a_model_and_a_new_user_gets_what_a_known_one_would() {
     let co_occurrence = &model.card.recommender.as_ref().unwrap().co_occurrence;
     for item in [3, 50] {
         let product: f32 = user.vector.iter().zip(recommender.item(item)).map(|(a, b)| a * b).sum();
-        let counted: f32 = user.items.iter().map(|&(own, _)| 4.0 / 0.5 * co_occurrence.weight(own, item)).sum();
+        let counted: f32 = user.items.iter().map(|&(own, _)| 5.0 / 0.5 * co_occurrence.weight(own, item)).sum();
         assert!((scores[item as usize] - product - counted).abs() < 1e-4 && counted > 0.0);
     }
     let top = &recommender.recommend(&[20], 7)[0];

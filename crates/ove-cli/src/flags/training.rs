@@ -183,7 +183,7 @@ pub struct RecommenderFlags {
     /// Weight of the mean of the vectors of a user's items, which is added to the user's vector [default: 3]
     #[arg(long, value_name = "H", value_parser = finite)]
     pub history: Option<f64>,
-    /// Weight of the scores by which items occur with those of the user, beside the cosines [default: 4]
+    /// Weight of the scores by which items occur with those of the user, beside the cosines [default: 5]
     #[arg(long, value_name = "W", value_parser = finite)]
     pub co_occurrence: Option<f64>,
 }

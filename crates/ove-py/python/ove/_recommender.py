@@ -51,7 +51,7 @@ class Recommender(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         The share of the numbers of a user vector that are zero at each visit.
     history : float, default 3.0
         Weight of the mean of the vectors of a user's items, which is added to the user's vector.
-    co_occurrence : float, default 4.0
+    co_occurrence : float, default 5.0
         Weight of the scores by which items occur with those of the user, beside the cosines.
     memory : str or int, optional
         How much the vectors may take, such as "4GB"; if not given, half of the machine's memory.

@@ -67,7 +67,7 @@ impl Default for RecommenderOptions {
             l2: 0.0,
             dropout: 0.0,
             history: 3.0,
-            co_occurrence: 4.0,
+            co_occurrence: 5.0,
             seed: 0,
             memory: usual_memory(),
         }

@@ -19,9 +19,9 @@ use rayon::prelude::*;
 use crate::data::Interactions;
 use crate::platform::elementary::powf;
 
-/// How many weights an item has at most. Beside vectors, 200, 500 and all are not better on Gowalla's validation
-/// interactions.
-const LARGEST: usize = 100;
+/// How many weights an item has at most. On Gowalla's validation interactions, beside vectors of 64 numbers, recall@20 is
+/// .2235 with these, and .2229 with 100 and the weight that is best with them; all are not better.
+const LARGEST: usize = 200;
 
 /// The exponents of the number of items of a user, and of the numbers of users of the items j and i.
 const OF_USER: f64 = 0.7;
@@ -214,6 +214,6 @@ mod tests {
         let found = CoOccurrence::of(&data, data.item_count());
         let (items, weights) = found.of_item(0);
         assert!(items.len() == LARGEST && items.is_sorted() && weights.iter().all(|&weight| weight > 0.0));
-        assert!(items.iter().all(|item| item % 2 == 1), "{items:?}");
+        assert_eq!(items.iter().filter(|&item| item % 2 == 1).count(), 150);
     }
 }

@@ -23,6 +23,9 @@ pub(super) type Columns = OnceLock<Vec<f32>>;
 /// What is added to the products of a vector, by its number, with some rows.
 pub(super) type Added<'a> = dyn Fn(usize) -> Vec<Addends<'a>> + Sync + 'a;
 
+/// Some vectors, and the rows that are left out for each.
+type Part<'a> = (&'a [&'a [f32]], &'a [&'a [u32]]);
+
 /// A table of rows that are as long as the vectors.
 pub(super) struct Table<'a> {
     pub rows: &'a [f32],
@@ -60,7 +63,7 @@ impl Table<'_> {
             pack_rows_as_columns(self.rows, rank, &mut columns);
             columns
         });
-        let of_vectors = |(task, (vectors, excluded)): (usize, (&[&[f32]], &[&[u32]]))| -> Vec<Vec<Recommendation>> {
+        let of_vectors = |(task, (vectors, excluded)): (usize, Part<'_>)| -> Vec<Vec<Recommendation>> {
             let hidden: Vec<f32> = vectors.concat();
             let mut addends: Vec<Vec<Addends<'_>>> = (0..vectors.len()).map(|n| added(task * VECTORS + n)).collect();
             let mut largest = vec![Largest::new(count); vectors.len()];
