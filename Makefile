@@ -204,7 +204,7 @@ static: $(VENV)/installed
 
 release: wheel static
 	rm -f dist/ove-*.tar.gz dist/ove-*.cdx.json
-	$(VENV)/bin/maturin sdist --quiet --manifest-path crates/ove-py/Cargo.toml --out dist
+	$(VENV)/bin/maturin sdist --manifest-path crates/ove-py/Cargo.toml --out dist
 	$(PYTHON) packaging/archive.py dist/static/ove dist
 
 release-test: release dockerfile-lint
