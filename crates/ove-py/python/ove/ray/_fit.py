@@ -27,8 +27,10 @@ from ove._settings import TEXT, as_json
 from ove.ray._cluster import check_seen, connect, count_workers, ray, run
 from ove.ray._read import cached_rows
 
-# Parts per stage, whatever the number of workers: enough for several hundred of them, few enough that files stay large.
-PARTS = 256
+# The least and the most parts per stage, and the rows that one of them is for. Whatever the number of workers, since another
+# number of them goes on with the same parts: enough for hundreds, but every part is a file that is synced to the disk.
+LEAST_PARTS, MOST_PARTS = 16, 256
+ROWS_PER_PART = 1000
 
 # Batches of parts per worker and stage: a task reads the plan once for its batch; the last ones are not waited for long.
 BATCHES = 4
@@ -111,7 +113,8 @@ def fit(
         work.mkdir(exist_ok=True)
         divide = functools.partial(_divide, str(folder / ROWS), workers)
         with progress_line(verbose, len(rows)) as progress:
-            trained = _ove.train_in_parts(rows, training, work, PARTS, 0, divide, progress)
+            parts = min(MOST_PARTS, max(LEAST_PARTS, len(rows) // ROWS_PER_PART))
+            trained = _ove.train_in_parts(rows, training, work, parts, 0, divide, progress)
         if shard_bytes is None:
             trained.save(model)
         else:
