@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::platform::pool;
 use crate::scores::{Calibration, Logistic, Scores};
 
+pub(crate) use card::or_minus_infinite;
 pub use card::{Card, HeldOutPoint, LikelihoodPoint, TracePoint};
 pub use embedding::Embedding;
 pub use evaluation::{Bin, Confused, Evaluation};

@@ -2,6 +2,7 @@
 
 use ove::bound::Objective;
 use ove::options::StepKind;
+use ove::platform::random::Stream;
 use ove::sample::SamplerKind;
 use ove::scores::{Linear, probabilities};
 use ove::synthetic::{Sparse, plane, sparse};
@@ -202,6 +203,34 @@ fn the_normalised_bound_starts_tight() {
         let first = trained(&data, settings).trace[0].bound;
         assert!((first - value).abs() < 1e-3, "{sampler}: {first}, not {value}");
     }
+}
+
+/// Where features are counts, scores move far in one step, and the bound at the u of the visit before falls without
+/// limit; the run goes on, since the next u makes up for it.
+#[test]
+fn the_normalised_bound_takes_counts() {
+    let mut random = Stream::of(&[3]);
+    let mut data = Dataset::new(40, (0..5).map(|k| k.to_string()).collect());
+    for n in 0..400u32 {
+        let class = n % 5;
+        // A row of long texts has thousands of a word.
+        let scale = if n % 41 == 0 { 1000.0 } else { 1.0 };
+        let mut words: Vec<u32> = (0..6).map(|_| (8 * class + random.below(12) as u32) % 40).collect();
+        words.sort_unstable();
+        words.dedup();
+        words.iter().for_each(|&word| data.push_entry(word, scale));
+        data.end_row(&[class]);
+    }
+    let settings = json!({ "objective": "normalised", "negatives": 1, "batch": 50, "epochs": 60, "step": "sgd",
+        "learning_rate": 0.001, "l2": 1 });
+    let trained = trained(&data, settings);
+    // Far below ten times the value at w = 0, −644, which would be divergence for a bound that falls linearly.
+    assert!(trained.trace.iter().any(|point| point.bound < -1e6), "{:?}", trained.trace);
+    assert!(trained.finished && trained.likelihood.iter().all(|point| point.estimate.is_finite()));
+    // Null stands for −∞ in JSON.
+    let mut model = trained.into_model(&data, &Examples::of(&data));
+    model.card.trace[0].bound = f64::NEG_INFINITY;
+    assert_eq!(ove::Model::from_bytes(&model.to_bytes()).unwrap(), model);
 }
 
 /// With one sampled class of four, the normalised bound ends close to the maximum of the exact likelihood, where

@@ -5,6 +5,7 @@
 mod figure_1;
 mod figure_2;
 mod large;
+mod likelihood;
 mod small;
 
 use std::path::{Path, PathBuf};
@@ -63,6 +64,9 @@ enum Part {
     /// Closeness, error and nlpd on three data sets
     #[value(name = "table-2")]
     Table2,
+    /// Error, nlpd and cost per update of five objectives, all trained by stochastic steps
+    #[value(name = "likelihood")]
+    Likelihood,
     /// One update per row at large scale
     #[value(name = "large")]
     Large,
@@ -113,6 +117,9 @@ pub fn run(args: Args) -> Result<()> {
     }
     if wants(&[Part::Table2, Part::Figure3]) {
         results.add(small::run(&setting, wants(&[Part::Table2]), wants(&[Part::Figure3]))?);
+    }
+    if wants(&[Part::Likelihood]) {
+        results.add(likelihood::run(&setting)?);
     }
     if wants(&[Part::Large]) {
         results.add(large::run(&setting)?);

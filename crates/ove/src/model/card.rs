@@ -1,6 +1,6 @@
 //! The model card: names, settings, and results of training and evaluation.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::embedding::Embedding;
 use super::evaluation::{Evaluation, or_infinite};
@@ -18,8 +18,14 @@ pub struct TracePoint {
     /// The objective summed over all rows, without the penalty.
     ///
     /// It is exact for the batch solver, and an estimate averaged over the updates since the last point for the
-    /// stochastic one, unbiased unless the objective is `sampled-softmax`.
+    /// stochastic one, unbiased unless the objective is `sampled-softmax`. The normalised bound may be −∞ at first.
+    #[serde(deserialize_with = "or_minus_infinite")]
     pub bound: f64,
+}
+
+/// JSON has no infinite numbers: null stands for −∞.
+pub(crate) fn or_minus_infinite<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NEG_INFINITY))
 }
 
 /// For the normalised bound: the estimate of the log likelihood at the end of an epoch.

@@ -32,7 +32,7 @@ use self::factored::FactoredLearner;
 pub(super) use self::factored::initial_vectors;
 use self::linear::LinearLearner;
 use self::normalisers::Normalisers;
-use self::run_state::RunState;
+use self::run_state::{Estimate, RunState};
 use self::score_function::{Merged, ScoreFunction};
 use self::visit::Visit;
 use super::label_weights::LabelWeights;
@@ -187,9 +187,8 @@ impl<'a, F: ScoreFunction> Stochastic<'a, F> {
         }
     }
 
-    /// Runs both phases of a batch and draws the candidates of the next one; returns the estimate of the objective over
-    /// all rows.
-    fn visit(&mut self, epoch: usize, batch: usize, rate: f64) -> f64 {
+    /// Runs both phases of a batch and draws the candidates of the next one.
+    fn visit(&mut self, epoch: usize, batch: usize, rate: f64) -> Estimate {
         let mut visits = std::mem::take(&mut self.visits);
         let mut upcoming = std::mem::take(&mut self.upcoming);
         let chunk = |batch: usize| self.order.chunks(self.options.batch).nth(batch).unwrap_or_default();
@@ -214,10 +213,12 @@ impl<'a, F: ScoreFunction> Stochastic<'a, F> {
         if let Some(normalisers) = &mut self.normalisers {
             normalisers.keep(&visits[..these]);
         }
-        let bound = visits[..these].iter().map(|visit| visit.bound).sum::<f64>() * rows / share;
+        let sum = |of: &dyn Fn(&Visit<F::Hidden>) -> f64| visits[..these].iter().map(of).sum::<f64>() * rows / share;
+        let bound = sum(&|visit| visit.bound);
+        let level = if self.normalisers.is_some() { sum(&Visit::log_probability) } else { bound };
         self.is_drawn = !next.is_empty();
         (self.visits, self.upcoming) = (upcoming, visits);
-        bound
+        Estimate { rows: these, bound, level }
     }
 
     /// Draws the candidates of a row.
@@ -269,12 +270,11 @@ impl<F: ScoreFunction> Run for Stochastic<'_, F> {
         }
         let total = (batches * self.epochs) as f64;
         let rate = self.learning_rate * self.options.schedule.factor(epoch, self.state.passed as f64 / total);
-        let rows = self.options.batch.min(self.examples.len() - batch * self.options.batch);
-        let bound = self.visit(epoch, batch, rate);
-        if !bound.is_finite() {
+        let estimate = self.visit(epoch, batch, rate);
+        if !estimate.level.is_finite() {
             return Err(self.diverged(epoch + 1));
         }
-        self.state.add(rows, bound);
+        self.state.add(&estimate);
         if let (Some(windows), Some(mapped)) = (&mut self.windows, self.examples.rows.mapped()) {
             windows.passed(mapped, (batch + 1) * self.options.batch);
         }
@@ -298,7 +298,7 @@ impl<F: ScoreFunction> Run for Stochastic<'_, F> {
             epoch: epoch + 1,
             epochs: self.state.passed as f64 / batches as f64,
             updates: self.state.updates,
-            bound: Some(bound),
+            bound: Some(estimate.bound),
             likelihood: self.state.likelihood.last().copied(),
             learning_rate: Some(rate),
         }))

@@ -15,8 +15,8 @@ use crate::run::comparison::Settings;
 use crate::terminal::note;
 
 /// A data set of the paper.
-struct Set {
-    name: &'static str,
+pub(super) struct Set {
+    pub name: &'static str,
     train: &'static str,
     test: &'static str,
     origin: &'static str,
@@ -30,7 +30,7 @@ struct Set {
     remark: &'static str,
 }
 
-const SETS: [Set; 3] = [
+pub(super) const SETS: [Set; 3] = [
     Set {
         name: "mnist",
         train: "train-images-idx3-ubyte",
@@ -69,7 +69,7 @@ const SETS: [Set; 3] = [
 ];
 
 /// Number of rows per update, as in the paper.
-const BATCH: usize = 200;
+pub(super) const BATCH: usize = 200;
 
 /// The tolerance of the batch methods.
 const TOLERANCE: f64 = 1e-5;
@@ -120,7 +120,7 @@ pub fn norm(softmax: &Linear, other: &Linear) -> f64 {
 }
 
 /// Training and test rows with the classes of both, or `None` if the data set does not exist.
-fn load(folder: &Path, set: &Set) -> Result<Option<(Dataset, Dataset)>> {
+pub(super) fn load(folder: &Path, set: &Set) -> Result<Option<(Dataset, Dataset)>> {
     let (train, test) = (find(folder, set.name, set.train), find(folder, set.name, set.test));
     let Some((train, test)) = train.zip(test) else { return Ok(None) };
     let mut train = read(&train)?;
@@ -132,7 +132,8 @@ fn load(folder: &Path, set: &Set) -> Result<Option<(Dataset, Dataset)>> {
     Ok(Some((train, test)))
 }
 
-fn missing(folder: &Path, set: &Set) -> String {
+/// Says where a data set was looked for and what it is.
+pub(super) fn missing(folder: &Path, set: &Set) -> String {
     let text = format!(
         "{} was not found: looked for {}/{}/{} and {} (.gz or not). The data set is {}.",
         set.name,

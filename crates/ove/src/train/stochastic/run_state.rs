@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{LikelihoodPoint, TracePoint};
+use crate::model::{LikelihoodPoint, TracePoint, or_minus_infinite};
 use crate::train::early_stopping::EarlyStopping;
 use crate::train::optimizer::Pace;
 
@@ -13,6 +13,17 @@ const TRACE_POINTS: usize = 200;
 ///
 /// With a good learning rate the objective stays above its value at w = 0; one a hundred times as large is detected.
 const DIVERGENCE_FACTOR: f64 = 10.0;
+
+/// What a batch says of the objective over all rows.
+pub(super) struct Estimate {
+    /// Number of rows of the batch.
+    pub rows: usize,
+    /// The estimate of the objective.
+    pub bound: f64,
+    /// What divergence is judged by: the objective, or for the normalised bound −Σ u. The bound at a u of an earlier
+    /// visit falls exponentially in the scores where the others fall linearly, and may be −∞ while all is well.
+    pub level: f64,
+}
 
 /// The state of a run apart from its weights.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -27,7 +38,7 @@ pub(super) struct RunState {
     /// Estimates of the log likelihood at the end of each epoch.
     #[serde(default)]
     pub likelihood: Vec<LikelihoodPoint>,
-    /// The sum of the objectives of this epoch's batches.
+    /// The sum of the levels of this epoch's batches.
     epoch_sum: f64,
     pub early_stopping: EarlyStopping,
 }
@@ -47,12 +58,12 @@ impl RunState {
         }
     }
 
-    /// Records a batch with its number of rows and its estimate of the objective.
-    pub fn add(&mut self, rows: usize, bound: f64) {
+    /// Records a batch.
+    pub fn add(&mut self, estimate: &Estimate) {
         self.passed += 1;
-        self.updates += rows as u64;
-        self.epoch_sum += bound;
-        self.trace.add(self.updates, bound);
+        self.updates += estimate.rows as u64;
+        self.epoch_sum += estimate.level;
+        self.trace.add(self.updates, estimate.bound);
     }
 
     /// Ends an epoch; returns whether the run has diverged.
@@ -79,6 +90,7 @@ impl RunState {
 struct Trace {
     points: Vec<TracePoint>,
     every: usize,
+    #[serde(deserialize_with = "or_minus_infinite")]
     sum: f64,
     count: usize,
 }

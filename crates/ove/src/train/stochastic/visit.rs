@@ -26,3 +26,10 @@ pub(super) struct Visit<H> {
     /// For the normalised bound: the new number u of each label.
     pub normalisers: Vec<f64>,
 }
+
+impl<H> Visit<H> {
+    /// For the normalised bound: the estimate −Σ u of the log probabilities of the labels, at the new numbers.
+    pub fn log_probability(&self) -> f64 {
+        -self.label_weights.iter().zip(&self.normalisers).map(|(weight, u)| weight * u).sum::<f64>()
+    }
+}
