@@ -4,7 +4,8 @@
     python bench/annif.py --choose        # settings of ove on titles held out of the training titles
 
 Every program is run by Annif's own command line, in a process of its own: `annif train`, then `annif eval`. Seconds are of the
-whole command and of the CPU, megabytes the largest that were resident. OVE_DATA is the folder with yso-titles.
+whole command and of the CPU, megabytes the largest that were resident; nDCG is that of 100 suggestions.
+OVE_DATA is the folder with yso-titles.
 """
 
 import argparse
@@ -110,7 +111,7 @@ def compare(only):
             seconds, cpu, megabytes = annif("train", project, "train.tsv")
             cached = annif("train", project, "--cached")[0]
             trained = [f"{seconds:.1f}", f"{cpu:.1f}", f"{cached:.1f}", f"{megabytes:.0f}", f"{size(project):.0f}"]
-        seconds, _, _ = annif("eval", project, "test.tsv", "--jobs", "2", "--metrics-file", "metrics.json")
+        seconds, _, _ = annif("eval", project, "test.tsv", "--limit", "100", "--jobs", "2", "--metrics-file", "metrics.json")
         scores = json.loads((OUT / "metrics.json").read_text())
         found = [f"{scores[key]:.4f}" for key in ("F1@5", "NDCG", "Precision@1", "Precision@3", "Precision@5")]
         print(f"| {name} | " + " | ".join([*trained, f"{seconds:.1f}", *found]) + " |", flush=True)
