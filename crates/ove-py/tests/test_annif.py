@@ -124,7 +124,7 @@ def environment(home):
 def run(home, *words, input=None, fails=False):
     """Annif's command line with the backend."""
     command = [sys.executable, "-m", "ove.annif", *words]
-    done = subprocess.run(command, cwd=home, env=environment(home), input=input, capture_output=True, text=True, timeout=110)
+    done = subprocess.run(command, cwd=home, env=environment(home), input=input, capture_output=True, text=True, timeout=600)
     assert (done.returncode != 0) == fails, done.stdout + done.stderr
     return done.stdout + done.stderr
 
