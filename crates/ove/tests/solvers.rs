@@ -253,7 +253,8 @@ fn the_normalised_bound_reaches_the_maximum_of_the_softmax() {
     let last = *normalised.likelihood.last().unwrap();
     let short = [cost(normalised.scores), cost(with("one-vs-each").scores)].map(|reached| best - reached);
     assert!(short[0] >= -1e-6 * best.abs() && short[0] < 0.5 * short[1], "{short:?} below {best}");
-    assert_eq!((normalised.likelihood.len(), last.updates), (400, 80_000));
+    // Twenty comparisons of all five classes cost as much as 25 epochs of two visited ones.
+    assert_eq!((normalised.likelihood.len(), last.updates), (16, 80_000));
     assert!(last.bias.abs() < 0.03, "{last:?}");
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn or_minus_infinite<'de, D: Deserializer<'de>>(deserializer: D) -> s
     Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NEG_INFINITY))
 }
 
-/// For the normalised bound: the estimate of the log likelihood at the end of an epoch.
+/// For the normalised bound: the estimate of the log likelihood at the end of some epochs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LikelihoodPoint {
     /// Number of updates so far, as in [`TracePoint`].

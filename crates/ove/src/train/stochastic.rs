@@ -282,7 +282,9 @@ impl<F: ScoreFunction> Run for Stochastic<'_, F> {
             if self.state.end_epoch(batches, self.at_zero) {
                 return Err(self.diverged(epoch + 1));
             }
-            if let Some(normalisers) = &self.normalisers {
+            let between = likelihood::epochs_between(&self.examples, self.candidates.width);
+            let is_due = (epoch + 1).is_multiple_of(between) || epoch + 1 == self.epochs;
+            if let Some(normalisers) = self.normalisers.as_ref().filter(|_| is_due) {
                 let all_scores = |row: Row<'_>, scores: &mut [f32]| self.function.all_scores(row, scores);
                 let point = likelihood::compare(&self.examples, &self.order, normalisers, &all_scores);
                 self.state.likelihood.push(LikelihoodPoint { updates: self.state.updates, ..point });

@@ -35,7 +35,7 @@ pub(super) struct RunState {
     /// The paces of the weights and of the biases.
     pub paces: [Pace; 2],
     trace: Trace,
-    /// Estimates of the log likelihood at the end of each epoch.
+    /// Estimates of the log likelihood at the end of some epochs.
     #[serde(default)]
     pub likelihood: Vec<LikelihoodPoint>,
     /// The sum of the levels of this epoch's batches.
