@@ -446,8 +446,8 @@ fn words() -> (Dataset, ove::text::Text, WordVectors) {
     (data, text, WordVectors::new(names, 3, vec![0.0, 3.0, -4.0, 1.0, 1.0, 1.0, 2.0, 0.0, 0.0]).unwrap())
 }
 
-/// A feature that is one of the words starts at its vector, at the length that random vectors have; the others start as
-/// without vectors.
+/// A feature that is one of the words starts at its vector, without the mean of all and at the length that random vectors
+/// have; the others start as without vectors.
 #[test]
 fn features_start_at_vectors_of_words() {
     let (data, text, vectors) = words();
@@ -470,8 +470,9 @@ fn features_start_at_vectors_of_words() {
     let mut others = 0;
     for feature in 0..data.features() {
         let expected = match text.names().get(feature).unwrap() {
-            "sea" => [0.0, 0.6, -0.8].map(|x: f32| x / 3f32.sqrt()).to_vec(),
-            "red" => [1.0, 0.0, 0.0].map(|x: f32| x / 3f32.sqrt()).to_vec(),
+            // At length one, these are (0, 0.6, −0.8) and (1, 0, 0), with the mean (0.5, 0.3, −0.4).
+            "sea" => [-0.5, 0.3, -0.4].map(|x: f32| x * (2f32 / 3.0).sqrt()).to_vec(),
+            "red" => [0.5, -0.3, 0.4].map(|x: f32| x * (2f32 / 3.0).sqrt()).to_vec(),
             _ => {
                 others += 1;
                 without.feature(feature as u32).to_vec()

@@ -287,7 +287,10 @@ n_jobs, verbose, classes :
                 f"`ngrams` must be the length of the longest n-gram, got {self.ngrams!r}; "
                 f"{longest} is what scikit-learn's ngram_range=(1, {longest}) gives"
             )
-        return as_json({name: getattr(self, name) for name in (*TEXT, *OF_TEXTS)})
+        settings = {name: getattr(self, name) for name in (*TEXT, *OF_TEXTS)}
+        if self.vectors is not None:
+            settings["scores"] = settings["scores"] or "factored"
+        return as_json(settings)
 
     def _texts(self, X: Any) -> list[str]:
         return [_joined(tokens, n) for n, tokens in enumerate(_listed(X))] if self.tokens else _texts(X)
