@@ -10,7 +10,7 @@
 # make package-crates  the crates as a registry would get them, built from their archives
 # make wheel  the Python package, in dist/
 # make release  what is published, in dist/: sdist, wheel, static binary with manual and completions, SBOM, checksums
-# make release-test  installs all of it in empty environments, and runs it
+# make release-test  makes it, installs all of it in empty environments, and runs it; not part of make test-all, whose hour it would exceed
 # make site   the documentation with the references of both languages and a search, in dist/site; read without a network
 # make bench  beside the speed of memory, and beside others on the data in OVE_DATA (default ../shared/data); two to three hours
 # make bench-long  also settings of others that take long, and exact softmax beside scikit-learn; a working day
@@ -43,7 +43,7 @@ test:
 test-all: test
 	@$(MAKE) --no-print-directory --jobs=1 slow
 
-slow: rust-slow python-slow annif-test release-test site ray-test
+slow: rust-slow python-slow annif-test site ray-test
 	OVE_KILLS=20 cargo test --workspace --test all crash::
 	RUNS=20000 fuzz/run
 
