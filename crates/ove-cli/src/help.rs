@@ -1,5 +1,5 @@
-//! What `--help` shows: of every command what most people need, each flag in a line or two; `--help-all` shows all flags
-//! in full.
+//! What `--help` shows: of every command what most people need, each flag in a line or two; `--help-all` shows all
+//! flags in full.
 
 use clap::{Arg, ArgAction, Command};
 

@@ -14,8 +14,8 @@ const CLASSES: [&str; 4] = ["\u{1b}[31mred", "two\nlines\tand a tab", "\u{202e}\
 const PRINTED: [&str; 4] =
     ["\\u{1b}[31mred", "two\\nlines\\tand a tab", "\\u{202e}\\u{9b}2J\\u{2028}\\u{7f}", "grün & <b>"];
 
-/// With `hostile.model`, whose classes are [`CLASSES`] and whose features have the same names, and `rows.svm`, which has
-/// one row per class.
+/// With `hostile.model`, whose classes are [`CLASSES`] and whose features have the same names, and `rows.svm`, which
+/// has one row per class.
 fn dir() -> Dir {
     let mut data = Dataset::new(4, CLASSES.map(String::from).into());
     data.feature_names = CLASSES.map(String::from).into();

@@ -21,8 +21,9 @@ use crate::watch::{Pulse, Report, watched};
 /// Trains a model and has its run done in about `count` parts.
 ///
 /// What came of the parts is kept in `folder`, so that a run that was stopped goes on with what is there.
-/// `divide(stage, options, state, parts)` has to do parts, each a range and the path of its file: [`train_parts`] does them,
-/// in any process. It is a generator, which yields the share that is done, and is closed if the training is stopped.
+/// `divide(stage, options, state, parts)` has to do parts, each a range and the path of its file: [`train_parts`] does
+/// them, in any process. It is a generator, which yields the share that is done, and is closed if the training is
+/// stopped.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "called from one place, in Python")]
 pub fn train_in_parts(

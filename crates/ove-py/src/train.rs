@@ -19,7 +19,8 @@ use crate::word_vectors::WordVectors;
 /// Trains a model. The labels of row n are `labels[offsets[n]:offsets[n + 1]]`, which index `classes`.
 ///
 /// The last `name_rows` rows are names of classes. `start` is a model to go on from, whose settings hold where none are
-/// given; `vectors` are vectors of words as the start of factored scores. `tune_on` are rows with label offsets and labels for choosing settings, in place of held-out rows.
+/// given; `vectors` are vectors of words as the start of factored scores. `tune_on` are rows with label offsets and
+/// labels for choosing settings, in place of held-out rows.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "called from one place, in Python")]
 pub fn train(

@@ -53,9 +53,9 @@ impl Pulse {
     }
 }
 
-/// Does `work` with the interpreter released. `progress`, if given, is called with the share that is done, the bound, and
-/// the number of epochs and of updates. If it returns False, the work is asked to end with what it has. An exception of a
-/// signal handler or of `progress` stops the work, and is raised once it has stopped.
+/// Does `work` with the interpreter released. `progress`, if given, is called with the share that is done, the bound,
+/// and the number of epochs and of updates. If it returns False, the work is asked to end with what it has. An
+/// exception of a signal handler or of `progress` stops the work, and is raised once it has stopped.
 pub fn watched<R: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,

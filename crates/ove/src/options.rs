@@ -478,8 +478,8 @@ impl TreeOptions {
         at_least_one("trees", Some(self.trees))?;
         match self.objective {
             Objective::Merged | Objective::OneVsEach => Ok(()),
-            // With all rivals of a label in one sum, a sampled softmax and the merged objective are the same; the others
-            // need all classes.
+            // With all rivals of a label in one sum, a sampled softmax and the merged objective are the same; the
+            // others need all classes.
             other => Err(Error::setting("objective", "be merged or one-vs-each for the second stage of trees", other)),
         }
     }

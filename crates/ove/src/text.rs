@@ -73,13 +73,13 @@ pub struct TextOptions {
     /// The lengths of n-grams of characters within words, as scikit-learn's `char_wb` makes them; if not given, none.
     #[serde(default)]
     pub chars: Option<CharRange>,
-    /// The language whose stems stand for the words, by its Snowball stemmer; if not given, words are terms as they are.
-    /// N-grams of characters are not of stems.
+    /// The language whose stems stand for the words, by its Snowball stemmer; if not given, words are terms as they
+    /// are. N-grams of characters are not of stems.
     #[serde(default)]
     pub stem: Option<Language>,
     /// Whether the kinds of terms are kept apart, for trees on different views of a text: stems stand beside the words,
-    /// and words, n-grams, stems and n-grams of characters are each scaled to the same length, in place of all together.
-    /// Not for hashed features.
+    /// and words, n-grams, stems and n-grams of characters are each scaled to the same length, in place of all
+    /// together. Not for hashed features.
     #[serde(default)]
     pub apart: bool,
     /// Whether texts are tokens separated by white space, which are terms as they are, in place of words that are

@@ -446,8 +446,8 @@ fn words() -> (Dataset, ove::text::Text, WordVectors) {
     (data, text, WordVectors::new(names, 3, vec![0.0, 3.0, -4.0, 1.0, 1.0, 1.0, 2.0, 0.0, 0.0]).unwrap())
 }
 
-/// A feature that is one of the words starts at its vector, without the mean of all and at the length that random vectors
-/// have; the others start as without vectors.
+/// A feature that is one of the words starts at its vector, without the mean of all and at the length that random
+/// vectors have; the others start as without vectors.
 #[test]
 fn features_start_at_vectors_of_words() {
     let (data, text, vectors) = words();

@@ -1,5 +1,5 @@
-//! Runs whose work is done in parts, as by other processes: in any number and in any order, they end in the bits of a run
-//! that does everything itself.
+//! Runs whose work is done in parts, as by other processes: in any number and in any order, they end in the bits of a
+//! run that does everything itself.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,8 @@ fn work(data: &Dataset, options: &TrainOptions, state: &Path, part: &Part) -> Pa
     done
 }
 
-/// Divides everything that can be divided, and restores the nodes last part first; returns how many parts each stage had.
+/// Divides everything that can be divided, and restores the nodes last part first; returns how many parts each stage
+/// had.
 fn divide(training: &mut Training<'_>, data: &Dataset, folder: &Path, count: usize) -> Vec<(Stage, usize)> {
     let mut stages = Vec::new();
     loop {

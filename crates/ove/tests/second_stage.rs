@@ -8,8 +8,8 @@ use crate::fitted::{self, options, with};
 
 const CLASSES: usize = 120;
 
-/// Class k has a word of its own and one that it shares with its neighbour, among words that mean nothing; a twentieth of
-/// the labels are random. With `several`, a row may have two labels.
+/// Class k has a word of its own and one that it shares with its neighbour, among words that mean nothing; a twentieth
+/// of the labels are random. With `several`, a row may have two labels.
 fn data(rows: usize, several: bool, seed: u64) -> Dataset {
     let mut random = ove::platform::random::Stream::of(&[seed, 91]);
     let mut data = Dataset::new(2 * CLASSES + 60, (0..CLASSES).map(|k| format!("c{k:03}")).collect());
@@ -124,7 +124,8 @@ fn a_kept_second_stage_is_in_the_file_mapped_or_pruned() {
     assert!((precision(&again) - precision(&model)).abs() < 0.1);
 }
 
-/// The weights of a class are those of the trees plus κ times those of the second stage, and a row is explained by them.
+/// The weights of a class are those of the trees plus κ times those of the second stage, and a row is explained by
+/// them.
 #[test]
 fn both_stages_explain_a_row() {
     let train = data(6000, false, 0);

@@ -293,8 +293,8 @@ fn the_preparation_is_divided_into_steps() {
     }
     let (longest, all) = (pieces.iter().max().unwrap(), pieces.iter().sum::<Duration>());
     // What counts is how long Ctrl-C waits. A machine so fast that the preparation takes less than half a second may
-    // spend most of it in one of the pieces that are not cut by time, such as the index of the rows of each class; up to
-    // 250 ms are half of what `test_running.py` allows for a run of any kind.
+    // spend most of it in one of the pieces that are not cut by time, such as the index of the rows of each class; up
+    // to 250 ms are half of what `test_running.py` allows for a run of any kind.
     let slice = Duration::from_millis(250);
     assert!(pieces.len() > 5 && *longest < (all / 2).max(slice), "{pieces:?}");
     // What is stopped there has nothing to save, and goes on from nothing.

@@ -28,9 +28,10 @@ const STEPS: f64 = 10_000.0;
 /// Learn vectors of words from text
 ///
 /// A word predicts the words around it, and so words that occur in the same places get similar vectors. The text is
-/// streamed from disk as often as there are epochs; words are what stands between blanks, as they are, and a sentence is a
-/// line. Any symbols will do: products of baskets, nodes of walks. The same seed gives the same vectors for any number of
-/// threads. Ctrl-C stops training and saves the result so far: as a checkpoint with --checkpoint, otherwise as a model.
+/// streamed from disk as often as there are epochs; words are what stands between blanks, as they are, and a sentence
+/// is a line. Any symbols will do: products of baskets, nodes of walks. The same seed gives the same vectors for any
+/// number of threads. Ctrl-C stops training and saves the result so far: as a checkpoint with --checkpoint, otherwise
+/// as a model.
 #[derive(clap::Args)]
 #[command(
     after_help = "Example: ove embed text.txt -o vectors.model\n         ove similar vectors.model france\n         \
@@ -76,8 +77,9 @@ struct Settings {
     negatives: Option<usize>,
     /// Objective to maximise [default: sampled-softmax]
     ///
-    /// sampled-softmax picks the neighbour out of itself and the negatives, and one-vs-each compares it with each of them;
-    /// normalised also keeps a running normalising constant per word; negative-sampling is the objective of word2vec.
+    /// sampled-softmax picks the neighbour out of itself and the negatives, and one-vs-each compares it with each of
+    /// them; normalised also keeps a running normalising constant per word; negative-sampling is the objective of
+    /// word2vec.
     #[arg(long, value_parser = choice!(EmbeddingObjective))]
     objective: Option<EmbeddingObjective>,
     /// Also learn vectors of n-grams of these lengths, such as 3-6, which give vectors to unknown words

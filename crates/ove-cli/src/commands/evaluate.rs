@@ -19,8 +19,8 @@ use crate::terminal::say;
 /// Evaluate a model on rows with known labels, a recommender on later interactions, or word vectors
 ///
 /// Probabilities are normalised over all classes; those of a model of rows with several labels are the probabilities
-/// that a class is one of them. If a row has several labels, each counts in nlpd and bound, and the row is an error if its
-/// top class is not one of them. A label that did not occur in training is ignored in nlpd and
+/// that a class is one of them. If a row has several labels, each counts in nlpd and bound, and the row is an error if
+/// its top class is not one of them. A label that did not occur in training is ignored in nlpd and
 /// bound and counts as missed in the other metrics.
 #[derive(clap::Args)]
 pub struct Args {

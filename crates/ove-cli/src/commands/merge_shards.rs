@@ -9,7 +9,8 @@ use crate::files;
 
 /// Join the shards of a model in one file
 ///
-/// Every command that reads a model reads the index of its shards too, without joining them; one file is easier to move.
+/// Every command that reads a model reads the index of its shards too, without joining them; one file is easier to
+/// move.
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove merge-shards titles.index -o titles.model")]
 pub struct Args {

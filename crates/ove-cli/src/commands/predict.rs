@@ -37,8 +37,8 @@ pub struct Args {
     /// Number of classes per row [default: 5; with several labels per row, every class above the threshold]
     #[arg(long, value_name = "K", value_parser = flags::top, conflicts_with = "threshold")]
     top: Option<usize>,
-    /// Print every class with at least this probability [default with several labels per row: the one that held-out rows
-    /// chose for F1]
+    /// Print every class with at least this probability [default with several labels per row: the one that held-out
+    /// rows chose for F1]
     #[arg(long, value_name = "T", value_parser = probability)]
     threshold: Option<f64>,
     #[command(flatten)]

@@ -18,8 +18,8 @@ const CHUNK: usize = 4096;
 
 /// Recommend items to users
 ///
-/// Prints one line per user: the user, item, score, item, score, …, separated by tabs, best first. Items that a user had
-/// in training are left out.
+/// Prints one line per user: the user, item, score, item, score, …, separated by tabs, best first. Items that a user
+/// had in training are left out.
 #[derive(clap::Args)]
 #[command(
     after_help = "Example: ove recommend my.model ann --top 20\n         ove recommend my.model --items tea,milk --explain"

@@ -31,8 +31,8 @@ pub struct Args {
     /// any name is answered
     #[arg(long, value_name = "NAME", conflicts_with = "token_file")]
     allow_host: Vec<String>,
-    /// File with names of the classes, or of the items of a recommender, as lines `class<TAB>name`, in place of those in
-    /// the model
+    /// File with names of the classes, or of the items of a recommender, as lines `class<TAB>name`, in place of those
+    /// in the model
     #[arg(long, visible_alias = "label-names", value_name = "FILE")]
     names: Option<PathBuf>,
     /// Also answer POST /v1/projects/NAME/suggest and GET /v1/projects/NAME, as Annif's http backend asks; for a model of
@@ -66,7 +66,10 @@ pub fn run(args: Args) -> Result<()> {
     }
     // A file that cannot be read is reported when it is loaded.
     if ServedRecommender::is_in(&args.model).unwrap_or(false) {
-        ensure!(args.annif_project.is_none(), "`annif-project` must be left out for a recommender, which takes no texts");
+        ensure!(
+            args.annif_project.is_none(),
+            "`annif-project` must be left out for a recommender, which takes no texts"
+        );
         let load = move || {
             verify(&args)?;
             ServedRecommender::load(&args.model, args.names.as_deref())

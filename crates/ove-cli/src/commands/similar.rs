@@ -12,7 +12,8 @@ use crate::terminal::{printable, say};
 
 /// Find the items, or users, of a recommender, or the words of an embedding that are most similar to one
 ///
-/// Prints one line per item or word: its name and the cosine of the two vectors, separated by a tab, the most similar first.
+/// Prints one line per item or word: its name and the cosine of the two vectors, separated by a tab, the most similar
+/// first.
 #[derive(clap::Args)]
 #[command(after_help = "Example: ove similar my.model tea --top 5\n         ove similar vectors.model france")]
 pub struct Args {

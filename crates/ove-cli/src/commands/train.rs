@@ -34,9 +34,9 @@ const MORE: &str = "More";
 #[command(after_help = "Example: ove train titles.tsv -o titles.model --valid test.tsv\n\n\
                         More flags, and each in full: ove train --help-all")]
 pub struct Args {
-    /// Labelled rows: a table (CSV, JSON lines, Parquet, Feather), texts (TSV, fastText), numbers (libsvm, XMC repository,
-    /// SciPy, NumPy, IDX, ARFF, 20-newsgroups triples), or with --format interactions users with items; may be compressed
-    /// (gz, bz2, xz, zst); `-` is stdin
+    /// Labelled rows: a table (CSV, JSON lines, Parquet, Feather), texts (TSV, fastText), numbers (libsvm, XMC
+    /// repository, SciPy, NumPy, IDX, ARFF, 20-newsgroups triples), or with --format interactions users with items; may
+    /// be compressed (gz, bz2, xz, zst); `-` is stdin
     data: PathBuf,
     /// Model file to write
     #[arg(short, long, value_name = "MODEL")]
@@ -44,8 +44,8 @@ pub struct Args {
     /// Validation rows: measured during training and at its end. They choose nothing
     #[arg(long, value_name = "DATA")]
     valid: Option<PathBuf>,
-    /// Rows for the choice of epochs, learning rate, temperature and threshold, and for early stopping, in place of rows
-    /// held out of training; linear and factored scores
+    /// Rows for the choice of epochs, learning rate, temperature and threshold, and for early stopping, in place of
+    /// rows held out of training; linear and factored scores
     #[arg(long, value_name = "DATA")]
     tune_on: Option<PathBuf>,
     /// Leave rows of --valid that are training rows too out
@@ -72,14 +72,14 @@ pub struct Args {
     json: bool,
     /// Continue training this model on new rows, which may have new classes and features. Its settings are kept
     ///
-    /// The rows of the model are not needed: what they have taught is in its weights. New classes of trees join the leaf
-    /// that is nearest to their rows.
+    /// The rows of the model are not needed: what they have taught is in its weights. New classes of trees join the
+    /// leaf that is nearest to their rows.
     #[arg(long, help_heading = MORE, value_name = "MODEL", conflicts_with = "cache")]
     from: Option<PathBuf>,
     /// Vectors of words as the start of factored scores: a model of `ove embed`, or a file of word2vec or GloVe
     ///
-    /// A feature that is one of the words starts at its vector, the others start at random. The length of the vectors is
-    /// --rank. Nothing of the file is needed later.
+    /// A feature that is one of the words starts at its vector, the others start at random. The length of the vectors
+    /// is --rank. Nothing of the file is needed later.
     #[arg(long, help_heading = MORE, value_name = "MODEL", conflicts_with = "from")]
     vectors: Option<PathBuf>,
     /// Do not keep three short training texts in the model, which the page of `ove serve` offers to try

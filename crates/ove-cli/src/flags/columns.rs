@@ -9,8 +9,8 @@ pub struct ColumnFlags {
     /// Columns of the text, joined in this order, by name or by number from 1; `title:3,body` counts the terms of the
     /// title three times
     ///
-    /// A CSV file has a header, unless all columns are given by number. Predictions and evaluations use the columns that
-    /// the model was trained with.
+    /// A CSV file has a header, unless all columns are given by number. Predictions and evaluations use the columns
+    /// that the model was trained with.
     #[arg(long, value_name = "COLUMNS")]
     text: Vec<String>,
     /// Columns of numbers, in place of --text, by name or by number from 1; `all` stands for all columns that are not

@@ -27,8 +27,8 @@ pub struct DataFlags {
     /// Format of the data; detected from the file if not given. interactions: users with items
     #[arg(long, value_parser = file_format())]
     format: Option<FileFormat>,
-    /// For NumPy and SciPy: the file of the labels, .npy, .npz or one per line [default: DATA.labels.npy, .npz or .txt]; for
-    /// ARFF: the last N attributes are labels
+    /// For NumPy and SciPy: the file of the labels, .npy, .npz or one per line [default: DATA.labels.npy, .npz or
+    /// .txt]; for ARFF: the last N attributes are labels
     #[arg(long, value_name = "FILE|N")]
     labels: Option<String>,
     /// Keep only the first label of each row

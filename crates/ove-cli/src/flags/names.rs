@@ -9,8 +9,8 @@ use ove::io::read::label_names::{self, LabelNames};
 pub struct NameFlags {
     /// Names of the classes: lines `class<TAB>name`
     ///
-    /// Other names follow after more tabs. They are kept in the model and shown with the classes; from texts, a class is
-    /// also learned from its names, even without a row.
+    /// Other names follow after more tabs. They are kept in the model and shown with the classes; from texts, a class
+    /// is also learned from its names, even without a row.
     #[arg(long, help_heading = "More", value_name = "FILE")]
     label_names: Option<PathBuf>,
     /// Weight of a name in training, where a row has weight 1; 0: only show the names

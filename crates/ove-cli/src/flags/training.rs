@@ -32,7 +32,8 @@ pub struct ObjectiveFlags {
     /// instead [default: 10]
     #[arg(long, value_name = "N")]
     pub merge: Option<usize>,
-    /// λ of the L2 penalty λ/2·‖w‖² on the sum over all rows [default: 0; 1 for the batch solver, 0.2 per node of trees]
+    /// λ of the L2 penalty λ/2·‖w‖² on the sum over all rows [default: 0; 1 for the batch solver, 0.2 per node of
+    /// trees]
     #[arg(long, value_name = "L", value_parser = finite)]
     pub l2: Option<f64>,
 }
@@ -101,8 +102,8 @@ pub struct BatchFlags {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Raw text")]
 pub struct TextFlags {
-    /// Maximum length of n-grams: 1 for single words, 2 for pairs of adjacent words as well, 0 for --chars alone [default:
-    /// 1; 2 with --effort best]
+    /// Maximum length of n-grams: 1 for single words, 2 for pairs of adjacent words as well, 0 for --chars alone
+    /// [default: 1; 2 with --effort best]
     #[arg(long, value_name = "N")]
     ngrams: Option<usize>,
     /// N-grams of A to B characters within words as well, such as 3-5
@@ -110,8 +111,8 @@ pub struct TextFlags {
     /// For names, misspellings, and languages that join words.
     #[arg(long, value_name = "A-B")]
     chars: Option<CharRange>,
-    /// Use the stems of words in this language, by its Snowball stemmer, in place of the words; `auto` finds the language
-    /// by its most frequent words
+    /// Use the stems of words in this language, by its Snowball stemmer, in place of the words; `auto` finds the
+    /// language by its most frequent words
     ///
     /// Trees on different views (--effort best, --views) have stems beside the words.
     #[arg(long, value_parser = choice!(Language))]
@@ -195,15 +196,15 @@ pub struct TrainFlags {
     /// Score function [default: trees, or linear for rows of numbers, whichever makes fewer errors on held-out rows]
     ///
     /// linear has a weight per feature and class; factored has a vector per feature and per class; trees search a few
-    /// clusters of about √K classes per row. If it is not given, other flags imply it: --rank implies factored, --trees,
-    /// --rivals, --leaves and --views imply trees, and any flag of the objective or a solver implies linear.
+    /// clusters of about √K classes per row. If it is not given, other flags imply it: --rank implies factored,
+    /// --trees, --rivals, --leaves and --views imply trees, and any flag of the objective or a solver implies linear.
     #[arg(long, value_parser = choice!(ScoreKind))]
     scores: Option<ScoreKind>,
     /// How much work training may take [default: default]
     ///
     /// fast trains three trees alone and compares nothing. best trains nine trees with a second stage, for texts on
-    /// different views: words and pairs, stems (--stem auto), and for short texts n-grams of characters; views and epochs
-    /// are chosen on held-out rows.
+    /// different views: words and pairs, stems (--stem auto), and for short texts n-grams of characters; views and
+    /// epochs are chosen on held-out rows.
     #[arg(long, value_parser = choice!(Effort))]
     effort: Option<Effort>,
     /// Solver of linear scores: stochastic gradients with sampled negatives, or L-BFGS on all rows (batch); `forest` is
@@ -225,11 +226,11 @@ pub struct TrainFlags {
     /// For trees: number of leaves of each tree; 1 is a single node over all classes [default: about √K]
     #[arg(long, value_name = "N")]
     leaves: Option<usize>,
-    /// For trees on texts: kinds of terms that the trees see, one tree after the other, such as words+ngrams,stems,chars
-    /// [default: all kinds for all trees; with --effort best, chosen on held-out rows]
+    /// For trees on texts: kinds of terms that the trees see, one tree after the other, such as
+    /// words+ngrams,stems,chars [default: all kinds for all trees; with --effort best, chosen on held-out rows]
     ///
-    /// Kinds are words, ngrams (of words), stems and chars (n-grams of characters); those that --ngrams, --stem and --chars
-    /// give. Each kind is scaled to the same length.
+    /// Kinds are words, ngrams (of words), stems and chars (n-grams of characters); those that --ngrams, --stem and
+    /// --chars give. Each kind is scaled to the same length.
     #[arg(long, value_name = "VIEWS", value_delimiter = ',')]
     views: Option<Vec<View>>,
     /// Do not apply the L2 penalty to the biases

@@ -5,8 +5,8 @@
 //! POST /v1/projects/NAME/suggest    text=…&limit=…  →  {"results": [{"uri": …, "label": …, "notation": null, "score": …}]}
 //! ```
 //!
-//! The labels of the model are the URIs of subjects, and their display names the labels. As Annif's own backends do, a text
-//! without a word that the model knows has no subjects.
+//! The labels of the model are the URIs of subjects, and their display names the labels. As Annif's own backends do, a
+//! text without a word that the model knows has no subjects.
 
 use std::str::FromStr;
 use std::sync::Arc;

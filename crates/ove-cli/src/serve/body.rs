@@ -1,4 +1,5 @@
-//! Reads the body of a request, JSON or a form, with limits on its length and time, and on the bytes of all bodies together.
+//! Reads the body of a request, JSON or a form, with limits on its length and time, and on the bytes of all bodies
+//! together.
 
 use std::time::Duration;
 

@@ -21,8 +21,8 @@ use super::{Hosts, Server, openapi};
 
 type Words = State<Arc<Server<ServedWords>>>;
 
-/// The words that the page offers to try stand at these parts of all words, whose frequency falls: neither those without a
-/// meaning of their own nor rare ones.
+/// The words that the page offers to try stand at these parts of all words, whose frequency falls: neither those
+/// without a meaning of their own nor rare ones.
 const PARTS: [usize; 5] = [300, 100, 50, 30, 20];
 
 /// The served vectors.
@@ -77,8 +77,8 @@ impl ServedWords {
         })
     }
 
-    /// The words that are most similar to some words minus others, and a map of all of them: those that were asked for come
-    /// first.
+    /// The words that are most similar to some words minus others, and a map of all of them: those that were asked for
+    /// come first.
     fn found(&self, [positive, negative]: [&[&str]; 2], all: &[&str], top: usize) -> Result<Value, Fault> {
         let unknown = |error: ove::Error| Fault::new(StatusCode::NOT_FOUND, error.to_string());
         let found = self.vectors.most_similar(positive, negative, top).map_err(unknown)?;

@@ -15,8 +15,9 @@
 //! e^u ← (1 − ρ) e^u + ρ (1 + Ĝ)          Ĝ = Σ_m w_m e^{d_m}
 //! ```
 //!
-//! The gradient is taken at the new u, which contains the same Ĝ: no weight e^{d_m − u} exceeds 1/ρ, however stale u is.
-//! The value is that of the old u, which does not depend on the classes drawn now, so that its estimate is unbiased.
+//! The gradient is taken at the new u, which contains the same Ĝ: no weight e^{d_m − u} exceeds 1/ρ, however stale u
+//! is. The value is that of the old u, which does not depend on the classes drawn now, so that its estimate is
+//! unbiased.
 
 use super::label_sum::sum_over_labels;
 use crate::platform::elementary::{exp, ln, ln_1p};

@@ -65,8 +65,8 @@ impl Objective {
         matches!(self, Objective::SampledSoftmax | Objective::Normalised)
     }
 
-    /// Whether the objective has a set C of classes that are visited exactly: the most frequent ones for merged, and with
-    /// the sampler rivals those of the row.
+    /// Whether the objective has a set C of classes that are visited exactly: the most frequent ones for merged, and
+    /// with the sampler rivals those of the row.
     pub fn has_inside(self) -> bool {
         matches!(self, Objective::Merged | Objective::Normalised)
     }

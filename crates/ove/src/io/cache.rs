@@ -79,7 +79,8 @@ pub fn open(
     Ok(Cached { text, data, reused })
 }
 
-/// Opens the cache in a folder as it is, whatever file it is made of: for a process that works for the one that opened it.
+/// Opens the cache in a folder as it is, whatever file it is made of: for a process that works for the one that opened
+/// it.
 ///
 /// # Errors
 /// [`Error::Cache`] if there is none or it is damaged, [`Error::File`] if it cannot be read.

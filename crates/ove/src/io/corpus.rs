@@ -1,8 +1,9 @@
 //! Text for embeddings: words between blanks, and a sentence per line.
 //!
 //! A file is streamed in pieces of the same size, cut at blanks, as often as it is wanted: a text of any length takes
-//! the memory of a few pieces. Words are what stands between ASCII blanks, as they are: lower case, punctuation and other
-//! languages are up to whoever prepares the text. Any symbols will do, such as products of baskets or nodes of walks.
+//! the memory of a few pieces. Words are what stands between ASCII blanks, as they are: lower case, punctuation and
+//! other languages are up to whoever prepares the text. Any symbols will do, such as products of baskets or nodes of
+//! walks.
 
 use std::io::Read;
 use std::ops::ControlFlow;

@@ -86,8 +86,8 @@ pub struct Card {
     /// The temperature T by which the scores were divided for calibration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Linear and factored scores of rows with several labels: how log softmax becomes the probability that a class is one
-    /// of the labels. Trees keep theirs with their weights.
+    /// Linear and factored scores of rows with several labels: how log softmax becomes the probability that a class is
+    /// one of the labels. Trees keep theirs with their weights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logistic: Option<Logistic>,
     /// Number of training rows.

@@ -7,13 +7,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub struct Evaluation {
     /// The share of rows whose top class is not one of their labels, eq. 18.
     pub error: f64,
-    /// −log p(label), averaged over the labels of all rows, eq. 18; p is normalised over all classes, or, for a model of
-    /// rows with several labels, the probability that the class is one of them.
+    /// −log p(label), averaged over the labels of all rows, eq. 18; p is normalised over all classes, or, for a model
+    /// of rows with several labels, the probability that the class is one of them.
     #[serde(deserialize_with = "or_infinite")]
     pub nlpd: f64,
     /// The objective of training, summed over the labels of all rows, if it is a bound. For trees, that of the
-    /// second stage with its rivals in one logarithm and all other classes one-vs-each, estimated from at most 500 rows;
-    /// none without a second stage.
+    /// second stage with its rivals in one logarithm and all other classes one-vs-each, estimated from at most 500
+    /// rows; none without a second stage.
     pub bound: Option<f64>,
     /// The gap between the bound and the exact value, the log probability of each label among itself and its negatives.
     ///
@@ -40,8 +40,8 @@ pub struct Evaluation {
     pub psp_at_3: f64,
     /// Propensity-scored precision at 5.
     pub psp_at_5: f64,
-    /// Expected calibration error of the top class's probability, in 15 bins of equal width; for models of rows with several
-    /// labels, of all candidates, the up to 100 most probable classes per row.
+    /// Expected calibration error of the top class's probability, in 15 bins of equal width; for models of rows with
+    /// several labels, of all candidates, the up to 100 most probable classes per row.
     pub ece: f64,
     /// The expected calibration error before calibration, for calibrated models.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,11 +52,12 @@ pub struct Evaluation {
     /// The F1 of these predictions over all pairs of a row and a class: 2 TP / (predicted + labels).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub micro_f1: Option<f64>,
-    /// Rows with several labels: the log loss of the candidates, the up to 100 most probable classes per row, averaged over
-    /// rows and classes.
+    /// Rows with several labels: the log loss of the candidates, the up to 100 most probable classes per row, averaged
+    /// over rows and classes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_loss: Option<f64>,
-    /// The sum of the probabilities of the candidates, averaged over rows; right if it is near the number of their labels.
+    /// The sum of the probabilities of the candidates, averaged over rows; right if it is near the number of their
+    /// labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability_sum: Option<f64>,
     /// The bins of the calibration error.
@@ -75,8 +76,8 @@ pub struct Evaluation {
     pub features: usize,
 }
 
-/// A bin of a reliability diagram: rows by the probability of their top class; with several labels, pairs of a row and a
-/// candidate.
+/// A bin of a reliability diagram: rows by the probability of their top class; with several labels, pairs of a row and
+/// a candidate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Bin {
     /// Number of rows.

@@ -2,11 +2,11 @@
 //!
 //! Each kind of scores has its own tensors. Linear scores have `weights` (features × classes) and `bias`; hashed
 //! weights are a list of cells, and the metadata entry `hashed_features` is the number of features. Factored scores
-//! have `feature_vectors`, `class_vectors` and `bias`. Pruned weights and trees have sparse blocks, and a second stage of
-//! trees has the weights of each class. A model trained on raw text also has `terms` (UTF-8, one per line) and `idf`, a
-//! weight per term: a million of them load faster from tensors than from JSON. The metadata entry `ove` is the [`Card`]
-//! as JSON, `version` the version of this layout, and `checksum` that of the rest of the file. Files are written
-//! atomically, to a temporary file that is synced and renamed.
+//! have `feature_vectors`, `class_vectors` and `bias`. Pruned weights and trees have sparse blocks, and a second stage
+//! of trees has the weights of each class. A model trained on raw text also has `terms` (UTF-8, one per line) and
+//! `idf`, a weight per term: a million of them load faster from tensors than from JSON. The metadata entry `ove` is the
+//! [`Card`] as JSON, `version` the version of this layout, and `checksum` that of the rest of the file. Files are
+//! written atomically, to a temporary file that is synced and renamed.
 
 mod checksum;
 mod embedding;
@@ -122,8 +122,8 @@ impl Model {
 
     /// Memory-maps a model file, which is instantaneous and shares memory between processes.
     ///
-    /// The file must not be modified while it is mapped; replacing it, as [`Model::save`] does, is safe. The checksum is
-    /// not checked ([`Model::verify`] does so), nor whether the weights of linear and factored scores are finite.
+    /// The file must not be modified while it is mapped; replacing it, as [`Model::save`] does, is safe. The checksum
+    /// is not checked ([`Model::verify`] does so), nor whether the weights of linear and factored scores are finite.
     ///
     /// # Errors
     /// Those of [`Model::load`].

@@ -8,8 +8,8 @@
 //!           scores                      f_k(x) of all classes; trees have none
 //! ```
 //!
-//! One graph per kind of scores, of operators that any version since 18 has; what these kinds share is here. All numbers
-//! have 32 bits, so that probabilities differ from those of the model by its rounding.
+//! One graph per kind of scores, of operators that any version since 18 has; what these kinds share is here. All
+//! numbers have 32 bits, so that probabilities differ from those of the model by its rounding.
 
 mod blocks;
 mod ragged;

@@ -1,8 +1,8 @@
 //! Recommendations: the top items of users, of new users, similar items and users, and explanations.
 //!
 //! A recommender is factored scores whose features are the users and whose classes are the items. User vectors are
-//! divided by the temperature, and both kinds have unit length if scores are cosines, so that scores are inner products.
-//! To these is added what the items of a user say by themselves: see [`CoOccurrence`].
+//! divided by the temperature, and both kinds have unit length if scores are cosines, so that scores are inner
+//! products. To these is added what the items of a user say by themselves: see [`CoOccurrence`].
 
 mod co_occurrence;
 mod fold_in;

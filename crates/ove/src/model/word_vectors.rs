@@ -226,8 +226,8 @@ impl WordVectors {
         Ok(product(&self.unit(a)?, &self.unit(b)?))
     }
 
-    /// The words whose vectors have the largest cosine with the sum of some unit vectors minus others; these words are left
-    /// out.
+    /// The words whose vectors have the largest cosine with the sum of some unit vectors minus others; these words are
+    /// left out.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if one of them has no vector, or none is given.

@@ -86,9 +86,9 @@ pub fn map_all(files: &[(File, usize)]) -> io::Result<Mmap> {
     let mut start = 0;
     for (file, bytes) in files {
         let (read, fixed) = (libc::PROT_READ, libc::MAP_SHARED | libc::MAP_FIXED);
-        // SAFETY: the range lies within `room`, since the lengths add up to its own, and nothing refers to it yet. Its pages
-        // are replaced by those of the file, read-only as before, and `room` unmaps them as if they were its own. What is
-        // said of `map` holds for the content; an address that does not start a page is refused by the system.
+        // SAFETY: the range lies within `room`, since the lengths add up to its own, and nothing refers to it yet. Its
+        // pages are replaced by those of the file, read-only as before, and `room` unmaps them as if they were its own.
+        // What is said of `map` holds for the content; an address that does not start a page is refused by the system.
         let place = unsafe {
             let at = room.as_ptr().add(start).cast_mut().cast();
             libc::mmap(at, *bytes, read, fixed, file.as_raw_fd(), 0)

@@ -4,8 +4,8 @@
 //! where, 3 to 4  →  <wh whe her ere re> <whe wher here ere>
 //! ```
 //!
-//! The word stands between `<` and `>`, so that beginnings and ends are n-grams of their own; the whole `<where>` is not one.
-//! These are the n-grams of fastText (Bojanowski and others 2017).
+//! The word stands between `<` and `>`, so that beginnings and ends are n-grams of their own; the whole `<where>` is
+//! not one. These are the n-grams of fastText (Bojanowski and others 2017).
 
 use super::CharRange;
 use super::hash::{FEATURES, of_chars};

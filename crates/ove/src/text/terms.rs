@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The name of an n-gram of words is its words separated by single spaces. The name of an n-gram of characters stands
-//! in quotation marks, which no word contains; its hash is made from the characters alone. The name of a stem beside the
-//! words ends with an asterisk.
+//! in quotation marks, which no word contains; its hash is made from the characters alone. The name of a stem beside
+//! the words ends with an asterisk.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -113,8 +113,8 @@ pub const CONVERGED: f64 = 0.02;
 /// Maximum number of values for [`relative_gradient`], whose time grows with its square.
 const MOST_VALUES: usize = 20_000;
 
-/// The norm of the gradient of the objective at these probabilities, relative to that at equal ones; `None` for a sampled
-/// objective, whose gradient depends on the sample, and for more than 20,000 values.
+/// The norm of the gradient of the objective at these probabilities, relative to that at equal ones; `None` for a
+/// sampled objective, whose gradient depends on the sample, and for more than 20,000 values.
 pub fn relative_gradient(counts: &[u64], probabilities: &[f64], options: &TrainOptions) -> Option<f64> {
     let objective = options.objective().unwrap_or(Objective::OneVsEach);
     let present: Vec<usize> = (0..counts.len()).filter(|&k| counts[k] > 0).collect();

@@ -34,8 +34,9 @@ const MIN_ROWS: usize = 20;
 /// .370 where it is .363 (the sets of 500 rows).
 const NODE_L2: f64 = 1.0;
 
-/// Penalties of the softmax. With 1, 0.1 and 0.01, precision@1 on held-out rows is .866, .862, .868 (1,000 rows of MNIST)
-/// and .921, .917, .912 (48,000), each after as long a training as trees take in all: of many rows only 1 is tried.
+/// Penalties of the softmax. With 1, 0.1 and 0.01, precision@1 on held-out rows is .866, .862, .868 (1,000 rows of
+/// MNIST) and .921, .917, .912 (48,000), each after as long a training as trees take in all: of many rows only 1 is
+/// tried.
 const SOFTMAX_L2: [f64; 3] = [0.1, 1.0, 0.01];
 const SOFTMAX_L2_OF_MANY: [f64; 1] = [1.0];
 const MANY_ROWS: usize = 10_000;
@@ -48,8 +49,8 @@ const TOLERANCE: f64 = 1e-3;
 /// a thousandth to a hundredth of those of texts.
 const DENSE: f64 = 0.1;
 
-/// Maximum work of a candidate: entries times classes that score them, in one epoch or iteration; for longer training of
-/// trees, entries times √K in all epochs. A trial takes some seconds then.
+/// Maximum work of a candidate: entries times classes that score them, in one epoch or iteration; for longer training
+/// of trees, entries times √K in all epochs. A trial takes some seconds then.
 const WORK: f64 = 2e8;
 const WORK_OF_TREES: f64 = 2e9;
 

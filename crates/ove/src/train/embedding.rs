@@ -1,10 +1,11 @@
 //! Embeddings of words, or of any symbols: vectors from which a word predicts its neighbours.
 //!
 //! The model is factored scores s = u_x·v_y + log q(y) with a feature and a class per word; the objectives are those of
-//! [`bound::EmbeddingObjective`](crate::bound::EmbeddingObjective). The text is streamed in pieces, a piece is worked on
-//! in blocks of segments, and a block has two phases: each segment computes its gradients from the vectors as they were
-//! before the block (see `segment`), then stripes of the tables add these gradients in the order of the text. Every random
-//! number is keyed by the seed and its place in the text, so the same seed gives the same bits for any number of threads.
+//! [`bound::EmbeddingObjective`](crate::bound::EmbeddingObjective). The text is streamed in pieces, a piece is worked
+//! on in blocks of segments, and a block has two phases: each segment computes its gradients from the vectors as they
+//! were before the block (see `segment`), then stripes of the tables add these gradients in the order of the text.
+//! Every random number is keyed by the seed and its place in the text, so the same seed gives the same bits for any
+//! number of threads.
 //!
 //! ```
 //! use ove::io::{Corpus, Sentences};
@@ -63,15 +64,15 @@ const INPUTS: u64 = u64::MAX - 22;
 
 /// Negatives that a segment draws per multiple of the usual five per neighbour.
 ///
-/// Fewer are faster, and more words are seen. On half of the analogies, after 10 MB of text: 7.6 % with 16 (8.6 seconds of
-/// processor time), 9.3 % with 32 (10.3), 9.0 % with 48 (11.9), 9.8 % with 64 (13.8).
+/// Fewer are faster, and more words are seen. On half of the analogies, after 10 MB of text: 7.6 % with 16 (8.6 seconds
+/// of processor time), 9.3 % with 32 (10.3), 9.0 % with 48 (11.9), 9.8 % with 64 (13.8).
 const DRAWS: usize = 2 * PANEL;
 
 /// The rate of the running mean of normalising constants.
 const NORMALISER_RATE: f64 = 0.05;
 
-/// How often the most frequent row of a table may be visited per block, on average: gradients of a block add up, and with
-/// too many for one row they would overshoot.
+/// How often the most frequent row of a table may be visited per block, on average: gradients of a block add up, and
+/// with too many for one row they would overshoot.
 const VISITS: f64 = 8.0;
 
 /// The most segments per block: enough work for the threads between two waits.

@@ -18,8 +18,8 @@ pub(crate) const FOLDS: usize = 5;
 /// Maximum number of held-out rows per fold: their error has a standard error of .007 at most.
 const HELD_OUT: usize = 5000;
 
-/// Enough held-out rows to calibrate probabilities: in folds, which cost a training each, and in the run itself; and the
-/// fewest rows for a calibration.
+/// Enough held-out rows to calibrate probabilities: in folds, which cost a training each, and in the run itself; and
+/// the fewest rows for a calibration.
 const ENOUGH: usize = 1000;
 const ENOUGH_OF_TREES: usize = 400;
 const MIN_ROWS: usize = 50;
@@ -82,8 +82,8 @@ pub(crate) enum Calibration {
 }
 
 impl Calibration {
-    /// The calibration that makes the labels of the held-out rows the most probable; `None` with too few of them, and for
-    /// trees that have held out rows of their own.
+    /// The calibration that makes the labels of the held-out rows the most probable; `None` with too few of them, and
+    /// for trees that have held out rows of their own.
     pub fn of(examples: &Examples<'_>, mut folds: Vec<Fold>) -> Option<Self> {
         // Every so many of them, since ids may be in the order of the classes.
         let step = (folds.iter().map(|fold| fold.held_out.len()).sum::<usize>() / ENOUGH).max(1);
@@ -145,14 +145,14 @@ fn of_softmax(examples: &Examples<'_>, mut folds: Vec<Fold>) -> Option<Calibrati
     Some(Calibration::Softmax { temperature, logistic })
 }
 
-/// Whether trees hold out enough rows of their own for their calibration. With 100, as from 5,000 rows on, it has an nlpd
-/// of .51 where that of 4,900 rows by folds has .48, and an ECE of .046 and .014 (20 newsgroups, one node).
+/// Whether trees hold out enough rows of their own for their calibration. With 100, as from 5,000 rows on, it has an
+/// nlpd of .51 where that of 4,900 rows by folds has .48, and an ECE of .046 and .014 (20 newsgroups, one node).
 fn holds_out_enough(examples: &Examples<'_>) -> bool {
     trees::held_out(examples) >= ENOUGH_OF_TREES
 }
 
-/// The calibration of trees that hold out no or few rows: by trees without some of the rows each, as many as give enough
-/// held-out rows.
+/// The calibration of trees that hold out no or few rows: by trees without some of the rows each, as many as give
+/// enough held-out rows.
 pub(crate) fn calibrate_trees(
     examples: &Examples<'_>,
     options: &TrainOptions,

@@ -30,8 +30,8 @@ pub(crate) fn epochs_for(rows: usize) -> usize {
 }
 
 /// Number of rows of a trial per class, below which the default of factored scores is not searched for a better one: so
-/// few rows say nothing about the vectors of so many classes. On yso-titles by the first subject (K = 21,184) the search
-/// made .188 to .048 of the precision@1.
+/// few rows say nothing about the vectors of so many classes. On yso-titles by the first subject (K = 21,184) the
+/// search made .188 to .048 of the precision@1.
 const ROWS_PER_CLASS: usize = 10;
 
 /// The learning rate if none is given, and where a search starts.
@@ -57,7 +57,8 @@ pub(crate) fn is_searched(examples: &Examples<'_>, options: &TrainOptions) -> bo
     !is_factored || examples.len().min(ROWS) >= ROWS_PER_CLASS * examples.classes
 }
 
-/// Searches the learning rate, starting at `default`; each run begins with the scores of `start`. `proceed` is called between steps; its error ends the search.
+/// Searches the learning rate, starting at `default`; each run begins with the scores of `start`. `proceed` is called
+/// between steps; its error ends the search.
 pub(crate) fn choose(
     examples: &Examples<'_>,
     options: &TrainOptions,

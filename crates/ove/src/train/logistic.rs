@@ -1,8 +1,8 @@
 //! Fits the logistic calibration of log scores and the threshold, for rows with several labels, on held-out rows.
 //!
 //! The pairs are the top classes of each row: nearly all of their labels, and the tail of what is not one. Targets are
-//! those of Platt (1999), (N₊ + 1)/(N₊ + 2) for the N₊ labels and 1/(N₋ + 2) for the others, so that scores that separate
-//! the pairs do not become certainties.
+//! those of Platt (1999), (N₊ + 1)/(N₊ + 2) for the N₊ labels and 1/(N₋ + 2) for the others, so that scores that
+//! separate the pairs do not become certainties.
 
 use crate::data::{Examples, Row};
 use crate::platform::elementary::ln;
@@ -40,8 +40,8 @@ pub(super) fn default(examples: &Examples<'_>) -> Logistic {
 }
 
 /// The minimum of the log loss over pairs of a log score and whether the class is a label, and the threshold with the
-/// largest micro F1 if there are `labels` in all; `None` if the slope is not positive, or if all or none of the pairs are
-/// labels.
+/// largest micro F1 if there are `labels` in all; `None` if the slope is not positive, or if all or none of the pairs
+/// are labels.
 pub(super) fn fit(pairs: &[(f64, bool)], labels: usize) -> Option<Logistic> {
     let positive = pairs.iter().filter(|(_, is_label)| *is_label).count() as f64;
     let negative = pairs.len() as f64 - positive;

@@ -1,8 +1,8 @@
 //! The work of a run in parts, which other processes can do.
 //!
-//! A part reads only the rows and the state of the run that it is a part of, and gives the same bits wherever and however
-//! often it is done. Any number of processes may thus share a run, and a process that was killed only has its part done
-//! again:
+//! A part reads only the rows and the state of the run that it is a part of, and gives the same bits wherever and
+//! however often it is done. Any number of processes may thus share a run, and a process that was killed only has its
+//! part done again:
 //!
 //! ```text
 //! run  →  parts, state in a file  →  each part: rows + state → a file  →  run.restore(each file)  →  the next parts …

@@ -94,8 +94,8 @@ impl<'a> RecommenderTraining<'a> {
     /// Prepares a run.
     ///
     /// # Errors
-    /// [`Error::Setting`] for invalid settings, [`Error::Mismatch`] if there is no interaction or the vectors exceed the
-    /// memory budget.
+    /// [`Error::Setting`] for invalid settings, [`Error::Mismatch`] if there is no interaction or the vectors exceed
+    /// the memory budget.
     pub fn new(data: &'a Interactions, options: &RecommenderOptions) -> Result<Self> {
         options.check()?;
         if data.pairs() == 0 {

@@ -30,7 +30,8 @@ pub struct Progress {
 /// Optional inputs of a run, in addition to its rows and options.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Start<'a> {
-    /// Initial scores of the same shape, or trees with fewer features and classes; the state of the step rule starts afresh.
+    /// Initial scores of the same shape, or trees with fewer features and classes; the state of the step rule starts
+    /// afresh.
     pub scores: Option<&'a Scores>,
     /// Validation rows for early stopping of the stochastic solver.
     pub validation: Option<Examples<'a>>,

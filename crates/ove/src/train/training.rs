@@ -213,12 +213,12 @@ impl<'a> Training<'a> {
         checkpoint::write(path, self.identity(), &facts, &tables)
     }
 
-    /// Divides the work that other processes can do now into about `count` parts; there are none if the run has to go on
-    /// by itself.
+    /// Divides the work that other processes can do now into about `count` parts; there are none if the run has to go
+    /// on by itself.
     ///
     /// Another process restores the state of this run ([`Training::save`], [`Training::restore`]) and does a part
-    /// ([`Training::work`]); this run restores what came of it. When all parts are done, there may be new ones. Those of
-    /// rivals must be restored in order.
+    /// ([`Training::work`]); this run restores what came of it. When all parts are done, there may be new ones. Those
+    /// of rivals must be restored in order.
     ///
     /// # Errors
     /// Those of [`Training::step`].

@@ -1,5 +1,5 @@
-//! Which rows are held out of training. Rows of the same content, such as a text that occurs twice, are held out together
-//! or not at all: a model that has seen a row says little about rows that it has not.
+//! Which rows are held out of training. Rows of the same content, such as a text that occurs twice, are held out
+//! together or not at all: a model that has seen a row says little about rows that it has not.
 
 use rayon::prelude::*;
 
@@ -46,8 +46,8 @@ fn enough(examples: &Examples<'_>, count: usize) -> Option<usize> {
 /// Holds out this many random rows, or fewer where the rows of the same content would be more; returns their ids in
 /// random order, and the increasing ids of the others.
 ///
-/// If so many rows are alike that less than half of them could be held out, as with a few categorical features, each row
-/// goes its own way.
+/// If so many rows are alike that less than half of them could be held out, as with a few categorical features, each
+/// row goes its own way.
 pub(crate) fn hold_out(examples: &Examples<'_>, mut stream: Stream, count: usize) -> (Vec<u32>, Vec<u32>) {
     // Names of classes, which come last, are trained on.
     let rows = examples.ids_without_names().count();

@@ -4,10 +4,10 @@
 //! u_d = (w_d − w̄) / (√3 ‖w_d − w̄‖)      if the feature d is a word with a vector w_d, at length one; w̄ is their mean
 //! ```
 //!
-//! Without vectors, u_d has numbers that are uniform within ±1/√rank, and so a length of about 1/√3. Vectors of words get
-//! this length, so that one learning rate suits all features. They also lose their mean, which says nothing of a text: along it
-//! all words of a row add up, and of six runs on 400 rows of 20 newsgroups two diverged. Vectors of classes start at zero in
-//! either case.
+//! Without vectors, u_d has numbers that are uniform within ±1/√rank, and so a length of about 1/√3. Vectors of words
+//! get this length, so that one learning rate suits all features. They also lose their mean, which says nothing of a
+//! text: along it all words of a row add up, and of six runs on 400 rows of 20 newsgroups two diverged. Vectors of
+//! classes start at zero in either case.
 
 use crate::error::{Error, Result};
 use crate::model::WordVectors;

@@ -29,8 +29,8 @@ const MOST_CLASSES: usize = 1000;
 /// Number of rows that are visited for that time.
 const TIMED_ROWS: usize = 200;
 
-/// An objective with its settings for a number of classes. Of the rates .3, 1, 3 and 10, on other rows of 1,000 classes,
-/// softmax and one-vs-each have the lowest nlpd with 3 (1.14 and 1.90), merged with .3 (5.27; with 1, 5.78).
+/// An objective with its settings for a number of classes. Of the rates .3, 1, 3 and 10, on other rows of 1,000
+/// classes, softmax and one-vs-each have the lowest nlpd with 3 (1.14 and 1.90), merged with .3 (5.27; with 1, 5.78).
 struct Kind {
     name: &'static str,
     all_classes: bool,

@@ -1,8 +1,8 @@
 //! Titles of made-up books on a subject in a country: short texts of readable words, in a thousand classes.
 //!
 //! A class is a subject with a country, such as `birds-norway`. A title has one to three words of its subject and, most
-//! of the time, one of its country; some words belong to two subjects, and some titles name no country, so that no model
-//! can be sure of them.
+//! of the time, one of its country; some words belong to two subjects, and some titles name no country, so that no
+//! model can be sure of them.
 
 use ove::platform::elementary::powf;
 use ove::platform::random::Stream;

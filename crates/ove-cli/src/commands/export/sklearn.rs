@@ -76,8 +76,8 @@ fn vectorizer(of: &Text) -> Object {
     with_attributes(&made, [("idf_", array(&idf))])
 }
 
-/// A word is at least two letters, digits, underscores and combining marks, and starts with none of these. Python leaves
-/// marks out of `\w`, so they are all listed.
+/// A word is at least two letters, digits, underscores and combining marks, and starts with none of these. Python
+/// leaves marks out of `\w`, so they are all listed.
 fn pattern_of_words() -> String {
     use GeneralCategory::{EnclosingMark, NonspacingMark, SpacingMark};
     let is_mark = |c: char| matches!(get_general_category(c), NonspacingMark | SpacingMark | EnclosingMark);
@@ -89,7 +89,8 @@ fn pattern_of_words() -> String {
     pattern + "]+"
 }
 
-/// Classes in the order of their names, as scikit-learn has them; of two, the score of the second less that of the first.
+/// Classes in the order of their names, as scikit-learn has them; of two, the score of the second less that of the
+/// first.
 fn classifier(model: &Model) -> Object {
     let (linear, names) = (model.scores.linear().expect("linear scores"), &model.card.classes);
     let mut order: Vec<usize> = (0..names.len()).collect();

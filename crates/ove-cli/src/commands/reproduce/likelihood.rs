@@ -1,4 +1,5 @@
-//! Table 2 extended: five objectives by stochastic training with the paper's settings, 200 rows and one class per update.
+//! Table 2 extended: five objectives by stochastic training with the paper's settings, 200 rows and one class per
+//! update.
 //!
 //! All objectives take steps of the same size η along their gradients. What a run costs is counted per update, so that
 //! it does not depend on when a run has come near its maximum.

@@ -6,9 +6,9 @@
 //! file ─ record batch ─ slices of some thousand rows, on all cores ─ pieces ─ texts or rows of numbers
 //! ```
 //!
-//! Strings and numbers are what they look like, a list of labels is several labels, and null is no label, no text, or no
-//! id. The place in an error is the number of a row, from 1. A piece takes the memory of its rows and of the part of the
-//! file that is decoded at a time: pages of Parquet, a record batch of Arrow.
+//! Strings and numbers are what they look like, a list of labels is several labels, and null is no label, no text, or
+//! no id. The place in an error is the number of a row, from 1. A piece takes the memory of its rows and of the part of
+//! the file that is decoded at a time: pages of Parquet, a record batch of Arrow.
 
 mod arrow;
 mod parquet;
@@ -173,8 +173,8 @@ impl Record for Row<'_, '_> {
     }
 }
 
-/// What a decoder returns. Decoders are made for sound files: some checks of theirs are assertions, and what one says is
-/// that the file is damaged.
+/// What a decoder returns. Decoders are made for sound files: some checks of theirs are assertions, and what one says
+/// is that the file is damaged.
 fn decoded<T, E: Display>(
     path: &Path,
     format: Format,

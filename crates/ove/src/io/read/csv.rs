@@ -11,8 +11,8 @@
 //! line ends within; other quotes are characters like any other. Every record has as many fields as the first. Blank
 //! lines are skipped, unless there is one column only.
 //!
-//! Records are parsed in parallel. Since a line may end within quotes, the places to cut are found by going from quote to
-//! quote, which passes over everything else at the speed of memory; a file without quotes is cut at any line end.
+//! Records are parsed in parallel. Since a line may end within quotes, the places to cut are found by going from quote
+//! to quote, which passes over everything else at the speed of memory; a file without quotes is cut at any line end.
 
 use std::borrow::Cow;
 use std::ops::Range;

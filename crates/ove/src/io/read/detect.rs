@@ -101,8 +101,8 @@ fn by_name(source: &Source) -> Option<Format> {
     }
 }
 
-/// The format of a table or a matrix whose first bytes say it. A text may start with these letters, but not go on with a control
-/// character.
+/// The format of a table or a matrix whose first bytes say it. A text may start with these letters, but not go on with
+/// a control character.
 fn of_binary(head: &[u8]) -> Option<Format> {
     let starts = |magic: &[u8]| {
         head.strip_prefix(magic)

@@ -1,5 +1,5 @@
-//! Interactions of users with items. A table with a header (see `csv`) has the columns `user` and `item`, and may have a
-//! column `weight`, or columns of other names that are given; the others are not used:
+//! Interactions of users with items. A table with a header (see `csv`) has the columns `user` and `item`, and may have
+//! a column `weight`, or columns of other names that are given; the others are not used:
 //!
 //! ```text
 //! user,item,weight

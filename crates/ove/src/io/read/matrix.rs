@@ -1,5 +1,5 @@
-//! Matrices of NumPy (`.npy`, dense) and SciPy (`.npz`, sparse, as `scipy.sparse.save_npz` writes CSR), with their labels
-//! in a file of their own.
+//! Matrices of NumPy (`.npy`, dense) and SciPy (`.npz`, sparse, as `scipy.sparse.save_npz` writes CSR), with their
+//! labels in a file of their own.
 //!
 //! ```text
 //! X.npz          format, shape, data, indices, indptr: the entries of row n are indptr[n]..indptr[n + 1]
@@ -8,8 +8,8 @@
 //! X.labels.txt   a line per row, which is a label; several with a separator
 //! ```
 //!
-//! The labels are those of the file that is given, else of one of these beside the matrix. A row in an error counts from
-//! 1, a column from 0.
+//! The labels are those of the file that is given, else of one of these beside the matrix. A row in an error counts
+//! from 1, a column from 0.
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,8 @@
 //! Reads a file piece by piece, so that it may be larger than memory.
 //!
 //! Each piece is read like a file, with the line numbers of the whole and with its own classes. This works for tables
-//! and for formats in which any lines are valid; other files are one piece. A piece of a Parquet or Arrow file is some of
-//! its rows. For XMC, whose header gives the number of rows, each piece gets its own
+//! and for formats in which any lines are valid; other files are one piece. A piece of a Parquet or Arrow file is some
+//! of its rows. For XMC, whose header gives the number of rows, each piece gets its own
 //! header. A piece of CSV ends with a record, whose last field may have line ends in it.
 
 use std::io::{BufRead, Read};

@@ -1,7 +1,7 @@
 //! Opens files: plain or compressed, or standard input.
 //!
-//! The first bytes of the content can be inspected without consuming them, so that compressions and formats are detected
-//! on standard input too:
+//! The first bytes of the content can be inspected without consuming them, so that compressions and formats are
+//! detected on standard input too:
 //!
 //! ```text
 //! file ─ first 10 bytes ─ decompress, if they are a magic number ─ head ─ reader

@@ -68,8 +68,8 @@ impl Texts {
         pool::run(|| self.places.par_iter().map(|place| &self.content[place.clone()]).collect())
     }
 
-    /// Adds the names of classes as texts of this weight, each with its class as label, so that a class can be predicted
-    /// by its name, also without a text of its own. Classes that no text has follow the others.
+    /// Adds the names of classes as texts of this weight, each with its class as label, so that a class can be
+    /// predicted by its name, also without a text of its own. Classes that no text has follow the others.
     pub fn learn_names(&mut self, names: &LabelNames, weight: f64) {
         let known = self.classes.iter().cloned().zip(0..);
         let mut classes: HashMap<String, u32> = known.collect();

@@ -6,7 +6,8 @@
 //! {"id":"17","labels":["shoes","coats, jackets"],"probabilities":[0.75,0.25]}  .jsonl
 //! ```
 //!
-//! Parquet and Arrow files (feature `parquet`) have the columns of JSON lines. Numbers have as many digits as are needed to read the same number again.
+//! Parquet and Arrow files (feature `parquet`) have the columns of JSON lines. Numbers have as many digits as are
+//! needed to read the same number again.
 
 #[cfg(not(feature = "parquet"))]
 #[path = "predictions/absent.rs"]

@@ -1,8 +1,8 @@
 //! The checksum of a model file: XXH3, 64 bits, of every byte that follows its 16 hexadecimal digits.
 //!
-//! It is the first entry of the metadata, and the metadata come first in the header, so it is at the same place in every
-//! file. The bytes before it are the same in every file, except for the length of the header, which cannot be changed
-//! alone: the header would not end where its JSON does.
+//! It is the first entry of the metadata, and the metadata come first in the header, so it is at the same place in
+//! every file. The bytes before it are the same in every file, except for the length of the header, which cannot be
+//! changed alone: the header would not end where its JSON does.
 //!
 //! ```text
 //! length (8 bytes)  {"__metadata__":{"checksum":"0123456789abcdef","ove":…   tensors

@@ -1,8 +1,8 @@
 //! A model in several files, its shards, and an index that opens as the model.
 //!
 //! The shards are consecutive pieces of the bytes of the model file, so that to join them is to copy them one after the
-//! other. They are mapped one after the other into one range of addresses: a model larger than memory is never joined in
-//! it. The index is JSON:
+//! other. They are mapped one after the other into one range of addresses: a model larger than memory is never joined
+//! in it. The index is JSON:
 //!
 //! ```text
 //! {"ove_shards":1,"shards":[{"name":"titles.model.3f2a…-1-of-2","bytes":1073741824},{"name":…
@@ -148,8 +148,8 @@ impl Model {
     /// Joins the shards of an index in one model file, after checking the checksum.
     ///
     /// # Errors
-    /// [`Error::ModelFile`] if this is no index or the shards are not those of a model, [`Error::File`] if a file cannot be
-    /// read or written.
+    /// [`Error::ModelFile`] if this is no index or the shards are not those of a model, [`Error::File`] if a file
+    /// cannot be read or written.
     pub fn merge_shards(index: &Path, path: &Path) -> Result<()> {
         let found = Index::read(index)?.ok_or_else(|| unusable(index, "it is no index of shards".into()))?;
         let model = found.map(index)?;

@@ -82,7 +82,8 @@ fn parse_second_stage(
     SecondStage::new(features, weights, mix).map_err(str::to_owned)
 }
 
-/// The start of each leaf of a tree, and the end of the last; takes its sizes from those of all trees, if they are given.
+/// The start of each leaf of a tree, and the end of the last; takes its sizes from those of all trees, if they are
+/// given.
 fn starts_of(classes: usize, leaves: usize, sizes: &mut Option<&[u32]>) -> Result<Vec<usize>, String> {
     let wrong = || "a tree that does not contain each class exactly once".to_owned();
     if leaves == 0 || leaves > classes.min(usize::from(u16::MAX)) {

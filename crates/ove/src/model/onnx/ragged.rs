@@ -79,7 +79,8 @@ pub fn places(g: &Graph<'_>, condition: &Value) -> Value {
     g.op("Reshape", &[&found, &g.ints(&[-1])])
 }
 
-/// Searches for each of some numbers in a part of a list that rises; returns the place of each, and whether it is there.
+/// Searches for each of some numbers in a part of a list that rises; returns the place of each, and whether it is
+/// there.
 ///
 /// `from` and `to` are the ends of the parts, and `longest` the length of the longest. The list goes on for one number
 /// after the last part.

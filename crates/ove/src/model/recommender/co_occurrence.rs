@@ -19,8 +19,8 @@ use rayon::prelude::*;
 use crate::data::Interactions;
 use crate::platform::elementary::powf;
 
-/// How many weights an item has at most. On Gowalla's validation interactions, beside vectors of 64 numbers, recall@20 is
-/// .2235 with these, and .2229 with 100 and the weight that is best with them; all are not better.
+/// How many weights an item has at most. On Gowalla's validation interactions, beside vectors of 64 numbers, recall@20
+/// is .2235 with these, and .2229 with 100 and the weight that is best with them; all are not better.
 const LARGEST: usize = 200;
 
 /// The exponents of the number of items of a user, and of the numbers of users of the items j and i.

@@ -38,8 +38,8 @@ impl Model {
     }
 
     /// Gives items the vectors that [`Recommending::fold_in_item`] finds, and these interactions in place of those of
-    /// training: item `items[n]` has the users of row n as `data` has items, under the name of the row. A number that the
-    /// model does not have must be the next one. Which items occur together is counted again.
+    /// training: item `items[n]` has the users of row n as `data` has items, under the name of the row. A number that
+    /// the model does not have must be the next one. Which items occur together is counted again.
     ///
     /// # Errors
     /// As [`Model::fold_in_users`].

@@ -5,9 +5,9 @@
 //! man woman king queen
 //! ```
 //!
-//! A question a b c d is answered by the word that is most similar to b − a + c, other than these three, and is right if
-//! that is d. Case is ignored. Questions with a word that is unknown are left out, as in gensim, which gives the same
-//! numbers. Sections whose name starts with `gram` are syntactic, the others semantic.
+//! A question a b c d is answered by the word that is most similar to b − a + c, other than these three, and is right
+//! if that is d. Case is ignored. Questions with a word that is unknown are left out, as in gensim, which gives the
+//! same numbers. Sections whose name starts with `gram` are syntactic, the others semantic.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -22,8 +22,8 @@ const ROWS: usize = 500;
 const SCORES: usize = 1 << 24;
 
 impl Trees {
-    /// The bound and the exact value, summed over the labels of all rows and estimated from some of them; `None` without
-    /// a second stage.
+    /// The bound and the exact value, summed over the labels of all rows and estimated from some of them; `None`
+    /// without a second stage.
     pub(super) fn flat_bound(
         &self,
         rows: &[Row<'_>],

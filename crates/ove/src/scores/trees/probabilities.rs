@@ -1,7 +1,8 @@
 //! Probabilities from energies: of the classes of the searched leaves, the candidates, and of all others.
 //!
 //! A candidate has votes from the leaves that were searched. The others, whose leaf was not searched in any tree, share
-//! what is left for their leaf in proportion to e^{−E_k}; their scores are computed only if their probability is needed.
+//! what is left for their leaf in proportion to e^{−E_k}; their scores are computed only if their probability is
+//! needed.
 
 use super::beam::TreeScores;
 use super::{BeamScores, Calibration, Evidence, Tree, Trees};

@@ -1,7 +1,7 @@
 //! The second stage: one linear score per class, without a hierarchy, for the trees' best classes of a row.
 //!
-//! It is trained by the paper's bound with these classes as the rivals of each label (`train::trees::second_stage`), and
-//! corrects the votes v of the trees:
+//! It is trained by the paper's bound with these classes as the rivals of each label (`train::trees::second_stage`),
+//! and corrects the votes v of the trees:
 //!
 //! ```text
 //! s(k | x) = a (ln v(k | x) + κ w_k·x)        for the candidates, the `rivals` classes with the most votes

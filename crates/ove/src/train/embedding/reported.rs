@@ -1,7 +1,7 @@
 //! The objective that a run reports, beside its exact value.
 //!
-//! A run at a learning rate of zero measures windows that it never learns from. Its windows, negatives and the blocks that are
-//! measured are drawn; the exact value sums over all of them:
+//! A run at a learning rate of zero measures windows that it never learns from. Its windows, negatives and the blocks
+//! that are measured are drawn; the exact value sums over all of them:
 //!
 //! ```text
 //! Σ_pairs p(distance) value(x, y) / Σ_pairs p(distance)        p(d) = (window − d + 1) / window
@@ -107,8 +107,9 @@ fn the_reported_objective_is_the_exact_one() {
         let expected = exact(&run, objective, &sentences);
         while run.step().expect("text").is_some() {}
         let found = run.facts.trace[0].bound / run.tokens() as f64;
-        // One-vs-each and negative sampling are sums over negatives, whose samples are unbiased. The logarithm of a sampled Z
-        // is too small on average, and so sampled softmax is too large; a Z that is a running mean makes a bound too small.
+        // One-vs-each and negative sampling are sums over negatives, whose samples are unbiased. The logarithm of a
+        // sampled Z is too small on average, and so sampled softmax is too large; a Z that is a running mean makes a
+        // bound too small.
         let (least, most) = match objective {
             EmbeddingObjective::SampledSoftmax => (-0.005, 0.03),
             EmbeddingObjective::Normalised => (-0.03, 0.005),

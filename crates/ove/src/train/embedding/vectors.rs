@@ -1,11 +1,11 @@
 //! A table of vectors whose rows belong to stripes: each task of a move owns one stripe.
 //!
-//! Rows are numbered by falling frequency, so that a contiguous range would hold most of the work; row r is therefore in
-//! the stripe r mod 16. The number of stripes is fixed and each adds in the order of the text, so the sums do not depend
-//! on the number of threads.
+//! Rows are numbered by falling frequency, so that a contiguous range would hold most of the work; row r is therefore
+//! in the stripe r mod 16. The number of stripes is fixed and each adds in the order of the text, so the sums do not
+//! depend on the number of threads.
 //!
-//! The gradients of a block were all computed from the same vectors. A row that is visited often would overshoot, so its
-//! v-th visit of a block counts 1/(1 + v/2), and no visit moves a row by more than a length of one.
+//! The gradients of a block were all computed from the same vectors. A row that is visited often would overshoot, so
+//! its v-th visit of a block counts 1/(1 + v/2), and no visit moves a row by more than a length of one.
 
 use rayon::prelude::*;
 

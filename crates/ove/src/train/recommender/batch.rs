@@ -1,16 +1,16 @@
 //! A batch of users against negatives that they share, in two phases.
 //!
 //! The score of an item is s_i = cos(h_u, q_i)/τ (or h_u·q_i/τ), where h_u = p_u + η Σ_i w_i q̂_i / Σ_i w_i adds the
-//! mean of the user's item vectors q̂, of unit length for cosines, to the user's own vector. The objective of a user with
-//! the items P is
+//! mean of the user's item vectors q̂, of unit length for cosines, to the user's own vector. The objective of a user
+//! with the items P is
 //!
 //! ```text
 //! sampled-softmax   − Σ_{i∈P} w_i log(1 + Σ_j e^{s_j − s_i})        one-vs-each   − Σ_{i∈P} w_i Σ_j log(1 + e^{s_j − s_i})
 //! ```
 //!
-//! over the negatives j of the batch that are not in P, each of which stands for as many items as there are per negative:
-//! its term is multiplied by that number. On Gowalla's validation interactions that gives a recall@20 of .2015 after 60
-//! epochs, without it .1995. All scores of the batch are one product of matrices, H·Nᵀ, and
+//! over the negatives j of the batch that are not in P, each of which stands for as many items as there are per
+//! negative: its term is multiplied by that number. On Gowalla's validation interactions that gives a recall@20 of
+//! .2015 after 60 epochs, without it .1995. All scores of the batch are one product of matrices, H·Nᵀ, and
 //! the gradients two more, G·N and Gᵀ·H, where G holds the derivatives.
 //!
 //! *Gather*: a task computes the scores, derivatives and gradients of some users; nothing is written that another task
@@ -441,7 +441,8 @@ vectorised! {
 }
 
 vectorised! {
-    /// For one item: adds w σ(s_j − s_i) to the sum of each negative; returns their total, and Σ_j log(1 + e^{s_j − s_i}).
+    /// For one item: adds w σ(s_j − s_i) to the sum of each negative; returns their total, and Σ_j log(1 + e^{s_j −
+    /// s_i}).
     fn one_vs_each(negatives: &[f32], own: f32, weight: f32, sums: &mut [f32]) -> (f32, f64) {
         let (mut total, mut logarithms) = (0.0, 0.0);
         for (negatives, sums) in negatives.chunks(8).zip(sums.chunks_mut(8)) {

@@ -2,8 +2,8 @@
 //!
 //! A tenth of each user's interactions is held out. A first run without them measures recall along the way and stops
 //! when it does not improve any more; a second run, on all interactions, has as many epochs as the best point of the
-//! first. If interactions to tune on are given, there is one run, and the model is that of its best point; if the number
-//! of epochs is given too, it is the last one.
+//! first. If interactions to tune on are given, there is one run, and the model is that of its best point; if the
+//! number of epochs is given too, it is the last one.
 
 use std::ops::ControlFlow;
 
@@ -69,8 +69,8 @@ pub type WatchRecommender<'a> = dyn FnMut(RecommenderEvent<'_>) -> ControlFlow<S
 
 /// Trains a recommender; chooses the number of epochs if it is not given.
 ///
-/// `validation` must have the same users and items as `data` ([`Interactions::numbered_as`]). A run that is stopped with
-/// [`Stop::Keep`] returns the best model so far.
+/// `validation` must have the same users and items as `data` ([`Interactions::numbered_as`]). A run that is stopped
+/// with [`Stop::Keep`] returns the best model so far.
 ///
 /// # Errors
 /// Those of [`RecommenderTraining`], and [`Error::Stopped`] after [`Stop::Discard`].

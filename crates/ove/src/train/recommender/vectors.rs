@@ -88,8 +88,8 @@ impl Vectors {
         });
     }
 
-    /// The vectors without the numbers beyond the rank, each changed, then of unit length if they enter cosines, times a
-    /// factor.
+    /// The vectors without the numbers beyond the rank, each changed, then of unit length if they enter cosines, times
+    /// a factor.
     pub fn frozen(
         &self,
         rank: usize,

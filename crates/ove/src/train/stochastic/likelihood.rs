@@ -11,11 +11,12 @@ use crate::train::calibration::ScoresOf;
 /// Number of rows whose exact value is computed at the end of an epoch.
 const ROWS: usize = 256;
 
-/// These exact values cost at most about one part in so many of the epochs between them. After every epoch of bibtex, with
-/// 4,880 rows and one of 148 classes drawn, they would visit twice as many classes as the epoch itself.
+/// These exact values cost at most about one part in so many of the epochs between them. After every epoch of bibtex,
+/// with 4,880 rows and one of 148 classes drawn, they would visit twice as many classes as the epoch itself.
 const PART: usize = 20;
 
-/// Number of epochs from one comparison to the next, if a row visits `width` classes, whose weights it reads and writes.
+/// Number of epochs from one comparison to the next, if a row visits `width` classes, whose weights it reads and
+/// writes.
 pub(super) fn epochs_between(examples: &Examples<'_>, width: usize) -> usize {
     let exact = ROWS.min(examples.len()) * examples.classes;
     (PART * exact).div_ceil(2 * width * examples.len()).max(1)

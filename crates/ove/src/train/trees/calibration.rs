@@ -56,8 +56,8 @@ pub(super) fn refit(trees: &Trees, examples: &Examples<'_>, rows: &[u32]) -> Cal
     }
 }
 
-/// Minimises −Σ log p(label) + ½‖θ‖² over the logarithms θ of the four numbers, relative to the defaults. Without their prior
-/// they would grow without end where trees make no error on the rows, and p would be 0 or 1 for all others.
+/// Minimises −Σ log p(label) + ½‖θ‖² over the logarithms θ of the four numbers, relative to the defaults. Without their
+/// prior they would grow without end where trees make no error on the rows, and p would be 0 or 1 for all others.
 fn evidence(parts: &[Part<'_>], examples: &Examples<'_>, start: Evidence) -> Evidence {
     let label = |id: u32| examples.labels[id as usize].first().copied();
     let mut rows = Vec::new();

@@ -1,5 +1,5 @@
-//! The checkpoint of trees: the plan of the nodes, the weights of finished jobs, and the candidates of the second stage.
-//! Unfinished jobs start again, and so does an unfinished search for rivals.
+//! The checkpoint of trees: the plan of the nodes, the weights of finished jobs, and the candidates of the second
+//! stage. Unfinished jobs start again, and so does an unfinished search for rivals.
 //!
 //! What came of a part of the run is a checkpoint too, with the jobs of the part alone, or the rivals of its rows.
 

@@ -1,18 +1,18 @@
 //! Trains trees further, on new rows alone.
 //!
-//! A model does not keep its rows. What they have taught a node is in its weights v, and new rows change them only as far
-//! as they must:
+//! A model does not keep its rows. What they have taught a node is in its weights v, and new rows change them only as
+//! far as they must:
 //!
 //! ```text
 //! Σ over new rows of w_n Σ_c c_n max(0, 1 − y_nc f_c(x_n))²  +  κλ/2 Σ_c ‖w_c − v_c‖²
 //! ```
 //!
-//! A class that is new has the usual penalty λ/2 ‖w_c‖², and its negatives a larger weight: rows of other classes stand for
-//! the earlier ones too.
+//! A class that is new has the usual penalty λ/2 ‖w_c‖², and its negatives a larger weight: rows of other classes stand
+//! for the earlier ones too.
 //!
-//! A new class joins the leaf whose root score is the highest for its rows, on average: the mean of e^{−E_leaf}. So does
-//! a class that had no rows so far. A leaf that has become twice as large as usual is split by the clustering that made
-//! the tree. Its parts start with the root weights of the whole, until rows tell them apart.
+//! A new class joins the leaf whose root score is the highest for its rows, on average: the mean of e^{−E_leaf}. So
+//! does a class that had no rows so far. A leaf that has become twice as large as usual is split by the clustering that
+//! made the tree. Its parts start with the root weights of the whole, until rows tell them apart.
 
 use std::collections::HashSet;
 use std::ops::Range;

@@ -35,16 +35,16 @@ const LAST_RATE: f32 = 0.02;
 /// same feature are kept. Half of this gives twice as many weights and changes precision by less than .001.
 const NEGLIGIBLE: f32 = 0.05;
 
-/// The threshold for a penalty: a larger one makes all weights of rare features smaller in proportion. One node with λ = 1
-/// has precision@1 .670 with .05, .674 with .01 (mean of three samples of 500 rows of 20 newsgroups).
+/// The threshold for a penalty: a larger one makes all weights of rare features smaller in proportion. One node with λ
+/// = 1 has precision@1 .670 with .05, .674 with .01 (mean of three samples of 500 rows of 20 newsgroups).
 fn negligible(l2: f64) -> f32 {
     NEGLIGIBLE * (L2 / l2.max(L2)) as f32
 }
 
 /// κ: how much more a change of earlier weights costs than weights in a new node.
 ///
-/// With the last tenth of 150,000 titles, P@1, 3, 5 on development rows are .283 .172 .126 with 1, .293 .179 .131 with 10
-/// and .297 .181 .132 with 100, where the earlier trees have .294 .179 .130 and those of all rows .302 .184 .134.
+/// With the last tenth of 150,000 titles, P@1, 3, 5 on development rows are .283 .172 .126 with 1, .293 .179 .131 with
+/// 10 and .297 .181 .132 with 100, where the earlier trees have .294 .179 .130 and those of all rows .302 .184 .134.
 const STIFFNESS: f64 = 100.0;
 
 /// A block of children of one node, to be trained.
@@ -81,8 +81,8 @@ impl Job {
         NodeRun::new(task, self.clone(), random, numbers, |_| true)
     }
 
-    /// Trains on all but one row in `one_in`, and returns the loss of the held-out rows without the penalty. Rows of the
-    /// same content stay together.
+    /// Trains on all but one row in `one_in`, and returns the loss of the held-out rows without the penalty. Rows of
+    /// the same content stay together.
     pub fn held_out_loss(&self, task: Task<'_>, random: Stream, one_in: usize, numbers: &mut Vec<u32>) -> f64 {
         let group = firsts(&task.examples.with_index(self.examples.rows()));
         let is_held_out = |n: u32| (group[n as usize] as usize).is_multiple_of(one_in);

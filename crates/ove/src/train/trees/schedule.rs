@@ -27,8 +27,8 @@ const MIN_ROWS: usize = 4096;
 
 /// The weight of the negatives of new classes: a row stands for earlier rows of other classes, which are not there.
 ///
-/// With the 15,000 of 150,000 titles that have one of 960 new classes, P@1, 3, 5 on development rows are .2907 .1755 .1281
-/// with 10, and .2860 .1734 .1268 with 1.
+/// With the 15,000 of 150,000 titles that have one of 960 new classes, P@1, 3, 5 on development rows are .2907 .1755
+/// .1281 with 10, and .2860 .1734 .1268 with 1.
 const NEGATIVES: f32 = 10.0;
 
 /// All nodes of all trees.
@@ -195,8 +195,8 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// Finishes all jobs as they are. Those in progress give their current weights; those that have not started are first
-    /// trained on some rows.
+    /// Finishes all jobs as they are. Those in progress give their current weights; those that have not started are
+    /// first trained on some rows.
     pub fn stop(&mut self) {
         let (jobs, tasks, continuation) = (&self.jobs, &self.tasks, self.continuation.as_ref());
         let in_progress = self.slots.drain(..).filter_map(|slot| slot.run);

@@ -13,8 +13,8 @@
 //! that stays in a cache. All classes of a wave are trained in parallel, with the same bits for any number of threads;
 //! two candidates of a row rarely meet in the same wave.
 //!
-//! w_k = Σ_n α_nk x_n, so that a number per candidate is the whole state between two waves. A second stage that is trained
-//! further adds this to its earlier weights.
+//! w_k = Σ_n α_nk x_n, so that a number per candidate is the whole state between two waves. A second stage that is
+//! trained further adds this to its earlier weights.
 
 mod candidates;
 mod class_pass;
@@ -43,17 +43,17 @@ use crate::train::parts;
 
 /// Number of passes over the rows, and the learning rate of the first. The rate decreases linearly from pass to pass.
 ///
-/// On development rows of EURLEX57K, P@1, 3, 5 with κ = .5 and the fitted bound per row are .9293 .8346 .6994 and −4.455
-/// with rate 3; .9288 .8347 .6998 and −4.465 with rate 5; .9265 .8344 .6988 and −4.489 with rate 10. With rate 5, four and
-/// ten passes give .9263 .8311 .6994 and −4.511, .9263 .8341 .7003 and −4.449; six with a constant rate of 2 .9268 .8348
-/// .6988 and −4.500. Steps row by row, all candidates at once, are no better: .9253 .8317 .6980 and −4.584 after three
-/// passes with rate 5, where steps by class have .9235 .8298 .6951 and −4.583.
+/// On development rows of EURLEX57K, P@1, 3, 5 with κ = .5 and the fitted bound per row are .9293 .8346 .6994 and
+/// −4.455 with rate 3; .9288 .8347 .6998 and −4.465 with rate 5; .9265 .8344 .6988 and −4.489 with rate 10. With rate
+/// 5, four and ten passes give .9263 .8311 .6994 and −4.511, .9263 .8341 .7003 and −4.449; six with a constant rate of
+/// 2 .9268 .8348 .6988 and −4.500. Steps row by row, all candidates at once, are no better: .9253 .8317 .6980 and
+/// −4.584 after three passes with rate 5, where steps by class have .9235 .8298 .6951 and −4.583.
 const PASSES: usize = 6;
 const LEARNING_RATE: f32 = 3.0;
 
-/// The factor of the learning rate for a second stage that goes on from earlier weights, as new rows are few of those that
-/// it has seen. With the 15,000 of 150,000 titles that have a new class, P@1, 3, 5 on development rows are .291 .176 .128
-/// with this factor for new classes and .287 .174 .127 without.
+/// The factor of the learning rate for a second stage that goes on from earlier weights, as new rows are few of those
+/// that it has seen. With the 15,000 of 150,000 titles that have a new class, P@1, 3, 5 on development rows are .291
+/// .176 .128 with this factor for new classes and .287 .174 .127 without.
 const FURTHER: f32 = 0.1;
 
 /// Number of waves per pass; 32 instead of 8 change P@1, 3, 5 by less than .0002.
@@ -62,8 +62,8 @@ const WAVES: usize = 8;
 /// Number of rows that are searched for rivals per step.
 const ROWS: usize = 1 << 14;
 
-/// Weights smaller than this, for rows of unit length, are pruned. On EURLEX57K .01, .03 and .06 leave 10.4, 9.0 and 7.3
-/// million weights, with the same precision on development rows within .0001.
+/// Weights smaller than this, for rows of unit length, are pruned. On EURLEX57K .01, .03 and .06 leave 10.4, 9.0 and
+/// 7.3 million weights, with the same precision on development rows within .0001.
 const NEGLIGIBLE: f32 = 0.05;
 
 /// Keys of the random streams, beside those of the trees.

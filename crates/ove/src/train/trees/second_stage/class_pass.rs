@@ -100,8 +100,8 @@ impl<'a> Learner<'a> {
 
     /// Trains a class for a pass over its rows, in random order; returns its new α and scores.
     ///
-    /// The scores are those of the weights at the end. A score from the step of its row would be too good: the objective
-    /// that is reported would fall with the learning rate.
+    /// The scores are those of the weights at the end. A score from the step of its row would be too good: the
+    /// objective that is reported would fall with the learning rate.
     pub fn pass(
         &self,
         own: OfClass<'_>,

@@ -1,7 +1,7 @@
 //! Fits how the second stage and the votes are combined, on held-out rows.
 //!
-//! The score of a candidate is s_k = a (ln v_k + κ f_k). The a and κ that maximise the merged bound of the labels against
-//! the candidates that are no labels,
+//! The score of a candidate is s_k = a (ln v_k + κ f_k). The a and κ that maximise the merged bound of the labels
+//! against the candidates that are no labels,
 //!
 //! ```text
 //! Σ_n Σ_{y ∈ Y ∩ candidates} − log(1 + Σ_{m no label} e^{s_m − s_y})
@@ -77,8 +77,8 @@ fn fit_choices(choices: &[Choice], rivals: usize) -> Option<Mix> {
     (is_usable && with.1 > without.1 + WORTHWHILE).then_some(mix)
 }
 
-/// The θ with the largest bound, and this bound; with the second part fixed at 0 if `votes_alone`. `None` if there is no
-/// maximum.
+/// The θ with the largest bound, and this bound; with the second part fixed at 0 if `votes_alone`. `None` if there is
+/// no maximum.
 fn maximise(choices: &[Choice], start: Features, votes_alone: bool) -> Option<(Features, f64)> {
     let (mut theta, mut bound) = (start, value(choices, start));
     for _ in 0..STEPS {
