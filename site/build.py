@@ -45,7 +45,7 @@ def page_of(path: Path, sources: set) -> str | None:
         return "contributing.md"
     if path.is_relative_to(ROOT / "docs"):
         return str(path.relative_to(ROOT / "docs"))
-    if path.is_file():
+    if path.exists():
         sources.add(path)
         return f"source/{path.relative_to(ROOT)}.md"
     return None
@@ -67,17 +67,28 @@ def linked(text: str, of: Path, sources: set) -> str:
     return LINK.sub(rewrite, text)
 
 
+def write(page: Path, text: str):
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(text)
+
+
 def stage(pages: Path):
     shutil.rmtree(pages, ignore_errors=True)
     shutil.copytree(ROOT / "docs", pages)
     sources: set = set()
     for file in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
         (pages / page_of(file, sources)).write_text(linked(file.read_text(), file, sources))
-    for file in sources:
-        page = pages / page_of(file, set())
-        page.parent.mkdir(parents=True, exist_ok=True)
-        language = {".rs": "rust", ".py": "python", ".toml": "toml"}.get(file.suffix, "")
-        page.write_text(f"# {file.relative_to(ROOT)}\n\n````{language}\n{file.read_text()}\n````\n")
+    # A folder that is linked to is a list of its files.
+    folders = {path for path in sources if path.is_dir()}
+    files = (sources - folders) | {file for folder in folders for file in folder.rglob("*") if file.is_file()}
+    for folder in folders:
+        own = sorted(file for file in files if file.is_relative_to(folder))
+        lines = [f"- [{file.relative_to(folder)}]({folder.name}/{file.relative_to(folder)}.md)\n" for file in own]
+        write(pages / page_of(folder, set()), f"# {folder.relative_to(ROOT)}\n\n{''.join(lines)}")
+    for file in files:
+        language = {".rs": "rust", ".py": "python", ".toml": "toml", ".json": "json"}.get(file.suffix, "")
+        text = f"# {file.relative_to(ROOT)}\n\n`````{language}\n{file.read_text()}\n`````\n"
+        write(pages / page_of(file, set()), text)
     (pages / "reference.md").write_text(REFERENCE)
 
 
