@@ -86,13 +86,11 @@ fn follow_parts(steps: Bound<'_, PyAny>, stage: Stage, pulse: &Pulse) -> PyResul
 /// A part that is not done: where its range starts and ends, and the path of its file.
 type Missing = (usize, usize, PathBuf);
 
+/// Does the parts of a stage that are missing: its options as JSON, and the file with the plan.
+type Work<'a> = dyn Fn(Stage, &str, &Path, Vec<Missing>) -> ove::Result<()> + 'a;
+
 /// Has a run done stage by stage: `work` does the parts that no earlier attempt has done.
-fn do_in_parts(
-    training: &mut Training<'_>,
-    folder: &Path,
-    count: usize,
-    work: &dyn Fn(Stage, &str, &Path, Vec<Missing>) -> ove::Result<()>,
-) -> ove::Result<()> {
+fn do_in_parts(training: &mut Training<'_>, folder: &Path, count: usize, work: &Work<'_>) -> ove::Result<()> {
     let options = serde_json::to_string(training.options()).expect("options are JSON");
     if let Some(plan) = usable(&folder.join(format!("{}.plan", Stage::Nodes)))? {
         training.restore(&plan)?;
