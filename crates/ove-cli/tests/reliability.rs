@@ -21,7 +21,7 @@ fn stopped_and_resumed_ends_in_the_same_bits() {
     for (solver, every, name) in [
         ("--epochs 600 --batch 32 --learning-rate 0.1", "5min", "-TERM"),
         ("--epochs 60 --batch 32 --learning-rate 0.1", "0s", "-TERM"),
-        ("--solver forest --epochs 50", "0s", "-INT"),
+        ("--solver forest --trees 9 --epochs 200", "0s", "-INT"),
     ] {
         let dir = with_rows();
         dir.run(&format!("train rows.xmc -o expected {solver}")).ok();
