@@ -146,12 +146,13 @@ def test_an_exception_of_the_progress_line_ends_the_run(monkeypatch):
 
     @contextmanager
     def broken(verbose, rows):
-        def tell(done, bound):
-            raise RuntimeError(f"{done} {bound}")
+        def tell(done, bound, run):
+            if run:  # the settings are chosen
+                raise RuntimeError(f"{done} {bound}")
 
         yield tell
 
-    monkeypatch.setattr("ove._base.progress_line", broken)
+    monkeypatch.setattr("ove._progress.progress_line", broken)
     model, x, y = endless("stochastic")
     with pytest.raises(RuntimeError, match=r"^\S+ -\d+"):
         model.fit(x, y)
