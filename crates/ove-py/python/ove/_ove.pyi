@@ -23,6 +23,7 @@ __all__ = [
     "estimate",
     "fit_recommender",
     "fit_text",
+    "fit_text_on_disk",
     "fit_words",
     "join_rows",
     "log_softmax_bound",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 try:
-    import ray
+    import ray as ray  # for the other modules too
 except ImportError as reason:
     message = "ove.ray needs Ray, which is not installed: pip install 'ove[ray]'"
     raise ModuleNotFoundError(message, name="ray") from reason
@@ -90,7 +90,8 @@ def run(stage: str, calls: Sequence[tuple[Any, int]], workers: int) -> Iterator[
     from ray.util.metrics import Gauge
 
     done = Gauge("ove_share_done", description="The share of a stage of the training that is done", tag_keys=("stage",))
-    waiting, running, finished = list(calls), {}, 0
+    waiting, finished = list(calls), 0
+    running: dict[Any, int] = {}
     total = sum(work for _, work in calls)
     try:
         while waiting or running:
