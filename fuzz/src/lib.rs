@@ -3,13 +3,15 @@
 
 use std::collections::BTreeSet;
 use std::mem::discriminant;
+use std::panic;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use ove::data::Interactions;
 use ove::io::read::label_names;
 use ove::io::read::{
-    Columns, Format, Input, OnError, Pieces, ReadOptions, Skipped, read_any, read_bytes, read_interactions_bytes,
+    Columns, Format, Input, OnError, Pieces, ReadOptions, Skipped, is_of_a_decoder, read_any, read_bytes,
+    read_interactions_bytes,
 };
 use ove::options::RecommenderOptions;
 use ove::platform::digest::Digest;
@@ -65,7 +67,18 @@ pub fn parquet(bytes: &[u8]) {
     columnar(Format::Parquet, bytes);
 }
 
+/// Ends the process at a panic, but for one of a decoder: its reader takes that as the word that the file is damaged.
+static ABORTS: LazyLock<()> = LazyLock::new(|| {
+    let abort = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        if !is_of_a_decoder(panic) {
+            abort(panic);
+        }
+    }));
+});
+
 fn columnar(format: Format, bytes: &[u8]) {
+    LazyLock::force(&ABORTS);
     let [label, weight, id] = ["label", "weight", "id"].map(|name| Some(name.to_owned()));
     let texts = Columns { text: vec!["1:2,2".into()], label: label.clone(), weight, ..Columns::default() };
     table(format, texts, bytes);

@@ -14,9 +14,11 @@ mod run;
 mod serve;
 mod terminal;
 
+use std::panic;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
+use ove::io::read::is_of_a_decoder;
 
 use commands::Command;
 use run::interrupt;
@@ -36,6 +38,7 @@ fn command_line() -> clap::Command {
 }
 
 fn main() -> ExitCode {
+    be_silent_about_decoders();
     let matches = command_line().get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let listening = if cli.command.handles_signals() { Ok(()) } else { interrupt::install() };
@@ -50,6 +53,16 @@ fn main() -> ExitCode {
             ExitCode::from(if interrupt::requested() { 130 } else { 2 })
         }
     }
+}
+
+/// Lets panics of decoders pass in silence: the reader reports that the file is damaged.
+fn be_silent_about_decoders() {
+    let print = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        if !is_of_a_decoder(panic) {
+            print(panic);
+        }
+    }));
 }
 
 /// The error with its causes; a cause that the message before it ends with is not repeated.

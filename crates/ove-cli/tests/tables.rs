@@ -201,3 +201,13 @@ fn outputs_are_whole_and_no_inputs() {
     assert_eq!(dir.bytes("old.csv"), b"old\n");
     assert!(!dir.files().iter().any(|name| name.starts_with("new.csv") || name.ends_with(".part")));
 }
+
+/// A decoder panics at this file; what is said is that the file is damaged, and nothing else.
+#[test]
+fn a_damaged_table_is_one_line() {
+    let dir = shop();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/arrow/offset");
+    std::fs::copy(file, dir.path("damaged.arrow")).unwrap();
+    let error = dir.run("train damaged.arrow -o m --text 2 --label label").refused();
+    assert_eq!(error, "error: damaged.arrow: the arrow data are damaged: their parts do not fit together\n");
+}

@@ -50,6 +50,7 @@ mod tsv;
 mod weight;
 mod xmc;
 
+use std::panic::PanicHookInfo;
 use std::path::{Path, PathBuf};
 
 use crate::data::Dataset;
@@ -186,6 +187,13 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Dataset> {
         Input::Rows(data) => Ok(data),
         Input::Texts(texts) => Err(no_rows_of_numbers(path, !texts.columns.is_empty())),
     }
+}
+
+/// Whether a panic is one of the decoders of Parquet and Arrow files, which are made for sound files. The reader takes it
+/// as the word that the file is damaged, and returns an error: a hook that prints panics can leave these out.
+pub fn is_of_a_decoder(panic: &PanicHookInfo<'_>) -> bool {
+    let file = panic.location().map_or("", |at| at.file());
+    ["/arrow-", "/parquet-", "/flatbuffers-"].iter().any(|decoder| file.contains(decoder))
 }
 
 /// Reads a data file of any format.
