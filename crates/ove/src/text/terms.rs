@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The name of an n-gram of words is its words separated by single spaces. The name of an n-gram of characters stands
-//! in quotation marks, which no word contains; its hash is made from the characters alone. The name of a stem beside
-//! the words ends with an asterisk.
+//! in quotation marks, which no word contains, though a token may; its hash is made from the characters alone. The
+//! name of a stem beside the words ends with an asterisk.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -92,7 +92,7 @@ impl Terms {
     fn read_words(&mut self) {
         let Terms { options, seed, lower, stems, joined, words, hashes, .. } = self;
         let mut take = |range: Range<usize>| {
-            hashes.push(hash(&lower.as_bytes()[range.clone()], *seed));
+            hashes.push(hash_of_name(&lower[range.clone()], *seed));
             words.push(range);
         };
         match options.tokens {
@@ -112,12 +112,12 @@ impl Terms {
             joined.push_str(stems.as_mut().map_or(written, |stems| stems.of(written, *hash_of_word)));
             *word = start..joined.len();
             if stems.is_some() {
-                *hash_of_word = hash(&joined.as_bytes()[word.clone()], *seed);
+                *hash_of_word = hash_of_name(&joined[word.clone()], *seed);
             }
         }
         for n in 2..=options.ngrams.min(words.len()) {
-            let names = words.windows(n).map(|words| &joined.as_bytes()[words[0].start..words[n - 1].end]);
-            hashes.extend(names.map(|name| hash(name, *seed)));
+            let names = words.windows(n).map(|words| &joined[words[0].start..words[n - 1].end]);
+            hashes.extend(names.map(|name| hash_of_name(name, *seed)));
         }
     }
 
@@ -176,7 +176,11 @@ pub(super) fn kind_of_term(name: &str) -> Kind {
 
 /// The hash of the term with this name, for a table of this process.
 pub(super) fn hash_of_term(name: &str) -> u64 {
-    let seed = hash::process_seed();
+    hash_of_name(name, hash::process_seed())
+}
+
+/// A token in quotation marks is the same term as these characters, since terms with one name are one term.
+fn hash_of_name(name: &str, seed: u64) -> u64 {
     match chars::of_name(name) {
         Some(ngram) => hash::of_chars(ngram.as_bytes(), seed),
         None => hash(name.as_bytes(), seed),
@@ -257,5 +261,7 @@ mod tests {
     fn tokens_are_terms_as_they_are() {
         let options = TextOptions { tokens: true, ngrams: 2, ..TextOptions::default() };
         assert_eq!(names_of("A c++  Cat's", options), ["A", "c++", "Cat's", "A c++", "c++ Cat's"]);
+        // Also those that look like n-grams of characters.
+        assert_eq!(names_of("\"+\" \"a b\"", options)[..3], ["\"+\"", "\"a", "b\""]);
     }
 }
