@@ -125,9 +125,10 @@ def disturbed(titles, folder, disturb, **more):
     results = []
     training = threading.Thread(target=lambda: results.append(fitted(titles, folder, **more)))
     training.start()
-    while training.is_alive() and not disturb():
+    succeeded = False
+    while training.is_alive() and not succeeded:
         time.sleep(0.002)
-    succeeded = training.is_alive()
+        succeeded = disturb()
     training.join()
     return results[0], succeeded
 
