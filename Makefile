@@ -45,7 +45,7 @@ test-all: test
 
 slow: rust-slow python-slow annif-test site ray-test
 	OVE_KILLS=20 cargo test --workspace --test all crash::
-	RUNS=20000 fuzz/run
+	RUNS=20000 SEED=1 fuzz/run
 
 # Tests with `#[ignore = "slow"]`; the one that writes to fuzz/corpus is ignored for another reason.
 rust-slow:
