@@ -1,8 +1,8 @@
 # make demo   build and see the whole method on made data
 # make test   everything that has to pass: format, lints, tests, doctests, command line, Python checks
-# make test-all  make test, then what is slow: tests marked slow, a Ray cluster, 20 killed runs, 20,000 inputs per fuzz target;
-#                 40 minutes
-# make ray-test  training on a Ray cluster of three nodes on this machine, with killed workers; three minutes
+# make test-all  make test, then what is slow: tests marked slow, Annif, the site, 20 killed runs, 20,000 inputs per fuzz target;
+#                 half an hour
+# make ray-test  training on a Ray cluster of three nodes on this machine, with killed workers; a stage of its own, of a minute
 # make fuzz   every reader, the text pipeline and the model file, a million inputs each, guided by coverage; an hour
 # make crash  200 training runs killed at random moments
 # make deny   licences, duplicate versions and sources of dependencies
@@ -43,7 +43,7 @@ test:
 test-all: test
 	@$(MAKE) --no-print-directory --jobs=1 slow
 
-slow: rust-slow python-slow annif-test site ray-test
+slow: rust-slow python-slow annif-test site
 	OVE_KILLS=20 cargo test --workspace --test all crash::
 	RUNS=20000 SEED=1 fuzz/run
 
